@@ -1,0 +1,45 @@
+"""steppe: a laboratory for sharpness, stability and generalisation of neural networks.
+
+Everything is imported when first used, so that `import steppe` and the command line start at once.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Problem": "steppe.problems",
+    "Estimate": "steppe.estimate",
+    "run": "steppe.dynamics",
+    "Store": "steppe.store",
+}
+_MODULES = ("constructions", "dynamics", "linalg", "losses", "measures", "problems", "until", "when")
+
+__all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from steppe import constructions as constructions
+    from steppe import dynamics as dynamics
+    from steppe import linalg as linalg
+    from steppe import losses as losses
+    from steppe import measures as measures
+    from steppe import problems as problems
+    from steppe import until as until
+    from steppe import when as when
+    from steppe.dynamics import run as run
+    from steppe.estimate import Estimate as Estimate
+    from steppe.problems import Problem as Problem
+    from steppe.store import Store as Store
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"steppe.{name}")
+    raise AttributeError(f"module 'steppe' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

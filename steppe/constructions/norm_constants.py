@@ -1,0 +1,108 @@
+"""Lemma A.11: for 2-MLP-No-Bias the trace is ‖W₁‖²_F + d‖W₂‖² up to constants, here those of given inputs.
+
+At an interpolator tr ∇²L = Σⱼ (d W₂ⱼ² A(W₁ⱼ) + ‖W₁ⱼ‖² B(W₁ⱼ)) with
+A(w) = (2/nd) Σ ‖xᵢ‖² 1[w·xᵢ > 0] and B(w) = (2/n) Σ relu(ŵ·xᵢ)², so C₁ and C₂ are the extremes of A and B over w.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steppe import check
+from steppe.constructions._examples import Floats, Params, inputs
+
+
+@dataclass(frozen=True)
+class NormConstants:
+    """C₁ ≤ `lower` and `largest` ≤ C₂ ≤ `upper`.
+
+    `upper` is proven; `lower` and `largest` are the extremes met in a search, `lower` exact where it is 0.
+    """
+
+    lower: float
+    largest: float
+    upper: float
+
+
+def norm_constants(x: Any, *, directions: int = 256, steps: int = 200, key: int = 0) -> NormConstants:
+    """The constants of Lemma A.11 for the inputs x: C₁ (‖W₁‖²_F + d‖W₂‖²) ≤ tr ∇²L ≤ C₂ (…) for every interpolator.
+
+    C₂ ≤ 2 max(λ_max(XᵀX/n), Σ‖xᵢ‖²/nd). C₁ is the least over half-spaces, a hard problem: it is 0, found by linear
+    programming, when all inputs lie in a half-space (a silent neuron costs nothing), which n ≥ Cd log d excludes;
+    otherwise searched for from `directions` random starts, the axes and their pairs, by `steps` of descent.
+
+    >>> x = np.array([[a, b] for a in (1.0, -1.0) for b in (1.0, -1.0)])
+    >>> norm_constants(x)                                           # w = (1, 1): one input of four is active
+    NormConstants(lower=0.5, largest=1.0, upper=2.0)
+    """
+    points = inputs(x)
+    n, d = points.shape
+    covariance = points.T @ points / n
+    eigenvalues, axes = np.linalg.eigh(covariance)
+    upper = 2 * max(float(eigenvalues[-1]), float(np.trace(covariance)) / d)
+    check.integer("directions", directions, minimum=1)
+    random = np.random.default_rng(key).standard_normal((directions, d))
+    starts = np.concatenate([random, axes.T, -axes.T, -points.mean(axis=0, keepdims=True), _pairs(d)])
+    starts = _normalised(starts[np.linalg.norm(starts, axis=1) > 0])
+    lowered = starts
+    for _ in range(check.integer("steps", steps, minimum=0)):
+        # A step of 1/Lipschitz on Σ relu(w·xᵢ)², back onto the sphere.
+        lowered = _normalised(lowered - np.maximum(lowered @ points.T, 0) @ points / (n * eigenvalues[-1] + 1e-300))
+    ratios = np.concatenate([_ratios(points, starts), _ratios(points, lowered)])
+    lower = 0.0 if _in_half_space(points) else float(ratios.min())
+    return NormConstants(lower, float(ratios.max()), upper)
+
+
+def squared_norms(params: Params) -> float:
+    """‖W₁‖²_F + d‖W₂‖², what Lemma A.11 compares the trace with."""
+    W1, W2 = params["W1"], params["W2"]
+    return float(np.sum(W1**2) + W1.shape[1] * np.sum(W2**2))
+
+
+def path_norm(params: Params) -> float:
+    """Σⱼ ‖W₁ⱼ‖|W₂ⱼ|, bounded by a constant at the flattest (Lemma 3.1).
+
+    >>> path_norm({"W1": np.array([[3.0, 4.0]]), "W2": np.array([-2.0])})
+    10.0
+    """
+    return float(np.sum(np.linalg.norm(params["W1"], axis=1) * np.abs(params["W2"])))
+
+
+def _ratios(points: Floats, w: Floats) -> Floats:
+    """min and max would do: A(w) and B(w) for each unit row w, one after the other."""
+    n, d = points.shape
+    products = w @ points.T
+    # Rounding must not turn an input on the boundary, as corners of the hypercube often are, into an active one.
+    products[np.abs(products) < 1e-12 * np.abs(points).sum(axis=1).max()] = 0
+    A = (products > 0) @ np.sum(points**2, axis=1) * 2 / (n * d)
+    B = np.sum(np.maximum(products, 0) ** 2, axis=1) * 2 / n
+    return np.concatenate([A, B])
+
+
+def _pairs(d: int) -> Floats:
+    """±eᵢ and ±eᵢ ± eⱼ: on a hypercube these leave the most inputs on the boundary."""
+    eye = np.eye(d)
+    if d > 64:
+        return np.concatenate([eye, -eye])
+    i, j = np.triu_indices(d, 1)
+    plus, minus = eye[i] + eye[j], eye[i] - eye[j]
+    return np.concatenate([eye, -eye, plus, -plus, minus, -minus])
+
+
+def _in_half_space(points: Floats) -> bool:
+    """Is there w ≠ 0 with w·xᵢ ≤ 0 for all i?"""
+    from scipy.optimize import linprog
+
+    n, d = points.shape
+    if np.linalg.matrix_rank(points) < d:
+        return True
+    scaled = points / np.abs(points).max()
+    found = linprog(scaled.sum(axis=0), A_ub=scaled, b_ub=np.zeros(n), bounds=(-1, 1), method="highs")
+    return bool(found.fun < -1e-6)
+
+
+def _normalised(w: Floats) -> Floats:
+    # A descent that lands on 0 has met a half-space without inputs; the linear program says so.
+    unit: Floats = w / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-300)
+    return unit

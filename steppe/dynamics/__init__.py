@@ -1,0 +1,10 @@
+"""HOW it moves: gradient descent, SAM, schedules of them, and `run`, the only loop."""
+
+from steppe.dynamics.base import Dynamics as Dynamics
+from steppe.dynamics.gd import GD as GD
+from steppe.dynamics.run import Progress as Progress
+from steppe.dynamics.run import Run as Run
+from steppe.dynamics.run import run as run
+from steppe.dynamics.sam import SAM as SAM
+from steppe.dynamics.schedule import Schedule as Schedule
+from steppe.dynamics.schedule import Stage as Stage

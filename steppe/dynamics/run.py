@@ -1,0 +1,227 @@
+"""The only loop: carries a dynamics from w to its end, recording on the way."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steppe import check
+from steppe import when as when_
+from steppe.dynamics import kernels
+from steppe.dynamics.base import Dynamics
+from steppe.dynamics.clock import Segment, segments
+from steppe.dynamics.generic import Generic
+from steppe.dynamics.order import Indices, block, block_epochs
+from steppe.dynamics.path import Halt, Path
+from steppe.dynamics.recorder import Columns, Record, Recorder
+from steppe.dynamics.schedule import Schedule
+from steppe.problems import Problem
+from steppe.until import Stop
+
+Outcome = Literal["reached", "exhausted", "diverged", "stalled"]
+
+# A call into compiled code lasts about this long: short enough to stop, record and report between two of them.
+_CHUNK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where a run ended (`w`), why (`outcome`), what was recorded (columns), and what it cost.
+
+    `reached`: the loss asked for; `exhausted`: the steps, epochs or seconds asked for are over; `diverged`: the loss
+    at w is not finite; `stalled`: no further step can change w. `gradients` counts gradient evaluations, of a batch
+    or of everything: one a step for GD, two for SAM.
+    """
+
+    w: Array
+    outcome: Outcome
+    records: Columns
+    steps: int
+    gradients: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a live display needs to know; `epochs` is where the run ends, inf if that is not known."""
+
+    step: int
+    epoch: float
+    epochs: float
+    steps_per_second: float
+    latest: dict[str, Any]
+
+
+class Checkpoint(Protocol):
+    """Where an unfinished run is kept; `steppe.store` has one on disk."""
+
+    def load(self) -> dict[str, NDArray[Any]] | None: ...
+
+    def due(self) -> bool: ...
+
+    def save(self, arrays: dict[str, NDArray[Any]]) -> None: ...
+
+
+def run(
+    problem: Problem,
+    dynamics: Dynamics | Schedule,
+    w: Any = None,
+    *,
+    stop: Stop | None = None,
+    record: Record | None = None,
+    when: when_.When | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    checkpoint: Checkpoint | None = None,
+    use_kernels: bool = True,
+    key: int | Array = 0,
+) -> Run:
+    """Carry `dynamics` from w (default problem.w0) until `stop`; `key` decides the order of the examples.
+
+    `record` maps names to functions of (problem, w), evaluated at the moments `when` names (default: 20 a decade of
+    steps), at the start and at the end; without it the loss is recorded. A `Schedule` of stages with their own epochs
+    needs no `stop`. Training of a two-layer net runs on a compiled kernel unless `use_kernels` is False: the same
+    steps, to rounding.
+
+    >>> import jax.numpy as jnp, steppe
+    >>> p = steppe.Problem(lambda w, x: x @ w, jnp.zeros(1), jnp.ones((2, 1)), jnp.ones(2), steppe.losses.mse)
+    >>> r = run(p, steppe.dynamics.GD(0.25), stop=steppe.until.loss(1e-6))
+    >>> r.outcome, r.steps                                                   # the loss is 4^−steps
+    ('reached', 10)
+    """
+    if not isinstance(problem, Problem):
+        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+    schedule = Schedule.of(dynamics)
+    if not isinstance(stop, Stop) and (stop is not None or schedule.stages[-1].epochs is None):
+        check.refuse("stop", "a condition of steppe.until", stop, "Pass for example steppe.until.steps(1000).")
+    stop = stop or Stop()
+    if stop.time is not None:
+        check.refuse("stop", "without a flow time for a dynamics in steps", stop, "Use until.steps or until.epochs.")
+    loop = _Loop(problem, stop, when or when_.logarithmic(), Recorder(_LOSS if record is None else record), _seed(key))
+    loop.observe(progress, checkpoint)
+    return loop.run(segments(schedule, len(problem), stop), problem.vector(problem.w0 if w is None else w), use_kernels)
+
+
+class _Loop:
+    """One run under way. Everything that must survive a kill is in `step`, `gradients`, the state and the recorder."""
+
+    def __init__(self, problem: Problem, stop: Stop, when: when_.When, recorder: Recorder, key: int):
+        self.problem, self.stop, self.when, self.recorder, self.key = problem, stop, when, recorder, key
+        self.step = self.gradients = 0
+        self.saved_state: list[Any] | None = None
+        self.started = time.perf_counter()
+
+    def observe(self, progress: Callable[[Progress], None] | None, checkpoint: Checkpoint | None) -> None:
+        self.progress, self.checkpoint = progress, checkpoint
+        if checkpoint is not None and (saved := checkpoint.load()) is not None:
+            self.step, self.gradients = (int(v) for v in saved["counts"])
+            self.saved_state = [saved[f"state/{i}"] for i in range(sum(k.startswith("state/") for k in saved))]
+            self.recorder.restore({k.removeprefix("record/"): v for k, v in saved.items() if k.startswith("record/")})
+
+    def run(self, plan: list[Segment], w: Array, use_kernels: bool) -> Run:
+        outcome: Outcome | None = None
+        for segment in plan:
+            is_last = segment is plan[-1]
+            if self.step >= segment.last_step and not (is_last and self.saved_state):
+                continue
+            dynamics = segment.stage.dynamics
+            fast = kernels.build(self.problem, dynamics) if use_kernels else None
+            path: Path = fast or Generic(self.problem, dynamics, self.key)
+            state = self._restored(path.start(w))
+            self.end = plan[-1].epoch(int(plan[-1].last_step)) if math.isfinite(plan[-1].last_step) else math.inf
+            state, halt = self._stage(segment, path, state)
+            w = path.position(state)
+            if halt != Halt.NOT and (is_last or halt != Halt.STALLED):
+                outcome = _OUTCOMES[halt]
+                break
+        outcome = outcome or self._outcome(w)
+        if outcome != "diverged" and self.recorder.last.get("step") != self.step:
+            self.recorder(self.problem, w, self.step, segment.epoch(self.step))
+        return Run(w, outcome, self.recorder.columns(), self.step, self.gradients)
+
+    def _stage(self, segment: Segment, path: Path, state: Any) -> tuple[Any, Halt]:
+        """All steps of one stage."""
+        chunk, halt = 64, Halt.NOT
+        while self.step < segment.last_step and halt == Halt.NOT and not self._out_of_time():
+            if segment.is_moment(self.when, self.step):
+                self.recorder(self.problem, path.position(state), self.step, segment.epoch(self.step))
+            orders, offset, left = self._orders(segment)
+            moment = segment.next_moment(self.when, self.step)
+            count = int(min(chunk, left, moment - self.step, segment.last_step - self.step))
+            before = time.perf_counter()
+            target = -math.inf if self.stop.loss is None else self.stop.loss
+            state, done, halt = path.advance(
+                state, orders, first=self.step, offset=offset, count=count, target=target
+            )
+            seconds = time.perf_counter() - before
+            chunk = max(1, int(min(4 * chunk, count * _CHUNK_SECONDS / seconds))) if count == chunk else chunk
+            self.step += done
+            self.gradients += done * segment.stage.dynamics.gradients_per_step
+            if halt == Halt.NOT and orders is not None and self._loss_reached(segment, path, state):
+                halt = Halt.REACHED
+            self._report(segment, state, halt, done / seconds)
+        if halt == Halt.STALLED and math.isfinite(segment.last_step):
+            self.step = int(segment.last_step)
+        return state, halt
+
+    def _orders(self, segment: Segment) -> tuple[Indices | None, int, float]:
+        """The block of orders that holds the next step, that step's place in it, and the steps left in it."""
+        n = len(self.problem)
+        if segment.per_epoch == 1:
+            return None, 0, math.inf
+        epoch, position = divmod(self.step - segment.first_step, segment.per_epoch)
+        number, row = divmod(segment.first_epoch + epoch, block_epochs(n))
+        rows_left = block_epochs(n) - row if self.stop.loss is None else 1  # the loss is looked at after every epoch
+        left = rows_left * segment.per_epoch - position
+        return block(self.key, n, number), row * segment.per_epoch + position, left
+
+    def _loss_reached(self, segment: Segment, path: Path, state: Any) -> bool:
+        if self.stop.loss is None or (self.step - segment.first_step) % segment.per_epoch:
+            return False
+        return float(_loss(self.problem, path.position(state))) <= self.stop.loss
+
+    def _out_of_time(self) -> bool:
+        return self.stop.seconds is not None and time.perf_counter() - self.started >= self.stop.seconds
+
+    def _outcome(self, w: Array) -> Outcome:
+        loss = float(_loss(self.problem, w))
+        if not math.isfinite(loss):
+            return "diverged"
+        return "reached" if self.stop.loss is not None and loss <= self.stop.loss else "exhausted"
+
+    def _report(self, segment: Segment, state: Any, halt: Halt, steps_per_second: float) -> None:
+        if self.checkpoint is not None and halt == Halt.NOT and self.checkpoint.due():
+            arrays: dict[str, NDArray[Any]] = {"counts": np.array([self.step, self.gradients], dtype=np.int64)}
+            arrays |= {f"state/{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+            arrays |= {f"record/{name}": column for name, column in self.recorder.columns().items()}
+            self.checkpoint.save(arrays)
+        if self.progress is not None:
+            latest = dict(self.recorder.last)
+            self.progress(Progress(self.step, segment.epoch(self.step), self.end, steps_per_second, latest))
+
+    def _restored(self, state: Any) -> Any:
+        """The state of the checkpoint, in the form of a fresh one; only the first stage of a run has one."""
+        leaves, self.saved_state = self.saved_state, None
+        if leaves is None:
+            return state
+        kinds, structure = jax.tree.flatten(state)
+        moved = [jax.numpy.asarray(a) if isinstance(k, Array) else a for a, k in zip(leaves, kinds, strict=True)]
+        return jax.tree.unflatten(structure, moved)
+
+
+_OUTCOMES: dict[Halt, Outcome] = {Halt.REACHED: "reached", Halt.DIVERGED: "diverged", Halt.STALLED: "stalled"}
+_loss = eqx.filter_jit(lambda problem, w: problem.loss(w))
+_LOSS: Record = {"loss": _loss}
+
+
+def _seed(key: int | Array) -> int:
+    if isinstance(key, Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
+        key = jax.random.key_data(key)
+    if isinstance(key, Array | np.ndarray) and np.ndim(key) == 1:
+        return int.from_bytes(np.asarray(key, dtype=">u4").tobytes(), "big")
+    return check.integer("key", key, minimum=0, remedy="Pass a whole number or a key of jax.random.")

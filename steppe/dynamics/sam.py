@@ -1,0 +1,44 @@
+"""Sharpness-aware minimisation (Foret et al. 2021); with batch size 1 the 1-SAM of wen2023."""
+
+from typing import ClassVar, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from steppe.dynamics.base import Dynamics, batch_loss, optional_batch, rate
+from steppe.problems import Problem
+
+
+@final
+class SAM(Dynamics):
+    """w ← w − η (∇ℓ(w + ρ ∇ℓ(w)/‖∇ℓ(w)‖) + λw), ℓ the loss of one batch: one example by default (1-SAM).
+
+    >>> import jax.numpy as jnp, steppe
+    >>> p = steppe.Problem(lambda w, x: w * x, jnp.array([1.0]), jnp.ones(1), jnp.zeros(1), steppe.losses.half_mse)
+    >>> steppe.run(p, SAM(0.5, rho=1.0), stop=steppe.until.steps(1)).w.tolist()   # 1 − ½ · ∇ℓ(1 + 1)
+    [0.0]
+    """
+
+    lr: Array = eqx.field(converter=rate("lr"))
+    rho: Array = eqx.field(converter=rate("rho"))
+    batch_size: int | None = eqx.field(converter=optional_batch, static=True, default=1)
+    weight_decay: Array = eqx.field(converter=rate("weight_decay"), default=0.0, kw_only=True)
+    gradients_per_step: ClassVar[int] = 2
+
+    def step(self, problem: Problem, state: Array, batch: Array | None, *, key: Array) -> tuple[Array, Array]:
+        w = state
+        lr, rho, decay = (a.astype(w.dtype) for a in (self.lr, self.rho, self.weight_decay))
+        loss, g = jax.value_and_grad(batch_loss, argnums=1)(problem, w, batch)
+        ascended = w + rho * _direction(g)
+        g = jax.grad(batch_loss, argnums=1)(problem, ascended, batch)
+        return w - lr * (g + decay * w), loss
+
+
+def _direction(g: Array) -> Array:
+    """g/‖g‖, without underflow of the squares of a small g."""
+    largest = jnp.max(jnp.abs(g))
+    # An already fitted example has g = 0, and 0/0 is NaN: it gets no perturbation.
+    g = g / jnp.where(largest > 0, largest, 1)
+    return g / jnp.where(largest > 0, jnp.sqrt(jnp.sum(g * g)), 1)

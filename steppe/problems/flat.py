@@ -1,0 +1,58 @@
+"""Parameters as one flat vector: `w` and the way back to the pytree."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from steppe import check
+
+
+@dataclass(frozen=True)
+class Unravel:
+    """w ↦ the pytree of parameters. Hashable by structure, so that problems of one shape share compiled code."""
+
+    treedef: Any
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[Any, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(int(np.prod(shape)) for shape in self.shapes)
+
+    def __call__(self, w: Array) -> Any:
+        leaves, start = [], 0
+        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
+            stop = start + int(np.prod(shape))
+            leaves.append(w[start:stop].reshape(shape).astype(dtype))
+            start = stop
+        return jax.tree.unflatten(self.treedef, leaves)
+
+
+def ravel(params: Any) -> tuple[Array, Unravel]:
+    """The flat vector of a pytree of real floating arrays, leaf after leaf in tree order, and the way back."""
+    leaves, treedef = jax.tree.flatten(params)
+    if not leaves:
+        check.refuse("params", "a pytree with at least one array", params, "Pass the network's parameters.")
+    for path, leaf in jax.tree_util.tree_leaves_with_path(params):
+        where = "params" + jax.tree_util.keystr(path)
+        if not isinstance(leaf, Array | np.ndarray | np.generic | float):
+            check.refuse(where, "an array", leaf, "Split off what is not trained: eqx.partition(model, eqx.is_array).")
+        if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+            check.refuse(
+                where, "of a real floating type", str(jnp.result_type(leaf)), "Convert it: params.astype(float)."
+            )
+        if np.asarray(leaf).dtype == np.float64 and not jax.config.read("jax_enable_x64"):
+            check.refuse(
+                where,
+                "at most float32 while JAX runs in 32 bits",
+                "float64",
+                'Call jax.config.update("jax_enable_x64", True) first, or convert it: params.astype("float32").',
+            )
+        check.finite(where, leaf)
+    arrays = [jnp.asarray(leaf) for leaf in leaves]
+    unravel = Unravel(treedef, tuple(a.shape for a in arrays), tuple(a.dtype for a in arrays))
+    return jnp.concatenate([a.ravel().astype(jnp.result_type(*arrays)) for a in arrays]), unravel

@@ -1,0 +1,106 @@
+"""What is minimised: L(w) = (1/n) Σᵢ ℓ(predict(w, xᵢ), yᵢ), with w one flat vector."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from steppe import check
+from steppe.losses import Loss
+from steppe.problems.flat import Unravel, ravel
+
+Predict = Callable[[Any, Any], Array]
+
+
+class Problem(eqx.Module):
+    """A network, data and a loss: everything an optimiser or a measure needs.
+
+    `predict(params, x)` is any JAX function from a pytree of parameters and a batch of inputs to a batch of
+    predictions; `x` is an array, or a pytree of arrays, with one row an example.
+
+    >>> import steppe
+    >>> p = Problem(lambda a, x: a * x, jnp.array(1.0), jnp.array([1.0, 2.0]), jnp.zeros(2), steppe.losses.mse)
+    >>> float(p.loss(p.w0)), float(p.example_loss(p.w0, 1))         # (1 + 4) / 2, and 2²
+    (2.5, 4.0)
+    """
+
+    w0: Array
+    x: Any
+    y: Array
+    predict: Predict = eqx.field(static=True)
+    criterion: Loss = eqx.field(static=True)
+    unravel: Unravel = eqx.field(static=True)
+
+    def __init__(self, predict: Predict, params: Any, x: Any, y: Any, loss: Loss):
+        if not callable(predict):
+            check.refuse("predict", "a function of (params, x)", predict, "Pass the function, not its result.")
+        if not isinstance(loss, Loss):
+            check.refuse("loss", "a loss of steppe.losses", loss, "Pass for example steppe.losses.mse.")
+        self.predict, self.criterion = predict, loss
+        self.w0, self.unravel = ravel(params)
+        self.x, self.y = _data(predict, self.unravel(self.w0), x, y, loss, self.w0.dtype)
+
+    def __len__(self) -> int:
+        """The number of examples."""
+        return int(self.y.shape[0])
+
+    def predictions(self, w: Array) -> Array:
+        return self.predict(self.unravel(w), self.x)
+
+    def loss(self, w: Array) -> Array:
+        return self.criterion(self.predictions(w), self.y)
+
+    def batch_loss(self, w: Array, index: Array) -> Array:
+        """The mean loss of the examples named by `index`."""
+        rows = jax.tree.map(lambda a: a[index], self.x)
+        return self.criterion(self.predict(self.unravel(w), rows), self.y[index])
+
+    def example_loss(self, w: Array, i: int | Array) -> Array:
+        return self.batch_loss(w, jnp.asarray(i)[None])
+
+    def on(self, x: Any, y: Any) -> "Problem":
+        """The same network, parameters and loss on other data, a test set for example."""
+        return Problem(self.predict, self.unravel(self.w0), x, y, self.criterion)
+
+    def vector(self, w: Any) -> Array:
+        """`w` as a flat vector of this problem, refused where it cannot be one. Accepts the pytree too."""
+        if jax.tree.structure(w) == self.unravel.treedef and not isinstance(w, Array | np.ndarray):
+            w, _ = ravel(w)
+        w = jnp.asarray(w)
+        if w.shape != self.w0.shape:
+            check.refuse(
+                "w", f"a flat vector of {self.w0.size} parameters", f"shape {w.shape}", "Start from problem.w0."
+            )
+        return w.astype(self.w0.dtype)
+
+
+def _data(predict: Predict, params: Any, x: Any, y: Any, loss: Loss, dtype: Any) -> tuple[Any, Array]:
+    """x and y on the device, in the precision of the parameters, after every check that needs no computing."""
+    y = np.asarray(y)
+    check.finite("y", y)
+    if y.ndim == 0 or y.shape[0] == 0:
+        check.refuse("y", "an array with one row an example, not empty", f"shape {y.shape}", "Pass the targets.")
+    for leaf in jax.tree.leaves(x):
+        check.finite("x", leaf)
+        if np.ndim(leaf) == 0 or np.shape(leaf)[0] != y.shape[0]:
+            check.refuse(
+                "x", f"{y.shape[0]} rows, as many as y", f"shape {np.shape(leaf)}", "Give x and y one row an example."
+            )
+
+    def as_real(a: Any) -> Array:
+        a = jnp.asarray(a)
+        return a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a
+
+    x = jax.tree.map(as_real, x)
+    predictions = jax.eval_shape(predict, params, x)
+    shape = getattr(predictions, "shape", None)
+    if shape is None or not shape or shape[0] != y.shape[0]:
+        check.refuse(
+            "predict(params, x)", f"an array of {y.shape[0]} rows", predictions, "Return one row for each row of x."
+        )
+    loss.check_targets(shape, y)
+    return x, jnp.asarray(y) if loss.name == "cross_entropy" else jnp.asarray(y, dtype)

@@ -1,0 +1,65 @@
+"""When a run stops: `until.loss(1e-3) | until.steps(10_000)` stops at whichever comes first."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from steppe import check
+
+
+T = TypeVar("T", int, float)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The first of its conditions to hold ends the run; None never holds.
+
+    >>> loss(0.1) | steps(100) | steps(50)
+    Stop(loss=0.1, steps=50, epochs=None, time=None, seconds=None)
+    """
+
+    loss: float | None = None
+    steps: int | None = None
+    epochs: int | None = None
+    time: float | None = None
+    seconds: float | None = None
+
+    def __or__(self, other: "Stop") -> "Stop":
+        if not isinstance(other, Stop):
+            return NotImplemented
+        losses = [s.loss for s in (self, other) if s.loss is not None]
+        return Stop(
+            max(losses, default=None),
+            _first(self.steps, other.steps),
+            _first(self.epochs, other.epochs),
+            _first(self.time, other.time),
+            _first(self.seconds, other.seconds),
+        )
+
+
+def _first(a: T | None, b: T | None) -> T | None:
+    return min((v for v in (a, b) if v is not None), default=None)
+
+
+def loss(value: float) -> Stop:
+    """Until L(w) ≤ value: seen at every step of a full-batch dynamics, at the end of every epoch of the others."""
+    return Stop(loss=check.number("loss", value))
+
+
+def steps(count: int) -> Stop:
+    """Until `count` steps are done."""
+    return Stop(steps=check.integer("steps", count, minimum=0))
+
+
+def epochs(count: int) -> Stop:
+    """Until `count` passes over the data are done; a step of a full-batch dynamics is one pass."""
+    return Stop(epochs=check.integer("epochs", count, minimum=0))
+
+
+def time(value: float) -> Stop:
+    """Until the flow w′ = −∇L(w) has run for this time."""
+    return Stop(time=check.number("time", value, minimum=0.0))
+
+
+def seconds(value: float) -> Stop:
+    """Until this much wall clock has passed: the one condition that two runs need not meet at the same step."""
+    return Stop(seconds=check.number("seconds", value, minimum=0.0))
