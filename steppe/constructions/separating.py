@@ -24,7 +24,7 @@ def separate(x: Any) -> Separation:
     if np.all(np.abs(points) == 1):
         return hypercube(points)
     norms = np.linalg.norm(points, axis=1)
-    if norms[0] > 0 and np.ptp(norms) <= 4 * np.finfo(float).eps * norms[0]:
+    if norms[0] > 0 and np.ptp(norms) <= 16 * np.finfo(float).eps * norms[0]:
         return sphere(points)
     return widest(points)
 
@@ -76,14 +76,15 @@ def _nearest(points: Floats, i: int) -> Floats:
     away = away / lengths[:, None]
     system = np.vstack([away.T, np.ones(len(away))])
     weights, _ = nnls(system, np.eye(len(system))[-1], maxiter=50 * len(away))
-    vector = weights @ away
-    if np.min(away @ vector) <= 0:
+    vector: Floats = weights @ away
+    length = float(np.linalg.norm(vector))
+    # A sum of unit vectors that is 0 but for rounding: 0 is in their hull, and no w parts the point.
+    if length < 1e-12 or np.min(away @ vector) <= 0:
         others = np.delete(np.arange(len(points)), i)[weights > 0].tolist()
         got = f"point {i}, {points[i].tolist()}, in the convex hull of points {others}"
         remedy = "Remove it: steppe.problems.data.is_extreme tells which points are vertices."
         check.refuse("x", "a set of extreme points (Definition 4.1)", got, remedy)
-    unit: Floats = vector / np.linalg.norm(vector)
-    return unit
+    return vector / length
 
 
 def _verified(points: Floats, vectors: Floats) -> Separation:

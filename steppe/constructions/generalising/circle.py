@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
+from steppe.constructions import one_hot
 from steppe.constructions._examples import Floats, Params
 from steppe.constructions.arcs import arcs, unit
 from steppe.constructions.generalising.junta import spread
@@ -39,8 +40,6 @@ def _needles(angles: Floats, tau: Floats, y: Floats, norm: float) -> Params:
     # 1 − cos τ without cancellation; the gap is the half-way mark of first_layer's default fraction.
     gaps = 4 * np.sin(tau / 2) ** 2
     separation = Separation(unit(angles), np.ones(len(y)), gaps)
-    from steppe.constructions import one_hot
-
     return one_hot.deep(separation, np.full(len(y), norm), y, 2)
 
 

@@ -1,0 +1,62 @@
+"""The command line: parse, call, show. Holds no formula."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import tyro
+
+from steppe.cli.bench import Bench
+from steppe.cli.completion import Completion
+from steppe.cli.list_ import List
+from steppe.cli.reproduce import Reproduce
+from steppe.cli.runs import Runs
+from steppe.cli.verify import Report, Verify
+
+DESCRIPTION = """A laboratory for sharpness, stability and generalisation of neural networks.
+
+Start with: steppe list · steppe reproduce wen2023/fig4b · steppe verify
+Exit codes: 0 fine, 1 a claim or run failed, 2 wrong use."""
+
+Command = (
+    Annotated[List, tyro.conf.subcommand("list")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Verify, tyro.conf.subcommand("verify")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Runs, tyro.conf.subcommand("runs")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[Completion, tyro.conf.subcommand("completion")]
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point of the `steppe` command."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments in (["--version"], ["-V"]):
+        from steppe import __version__
+
+        print(f"steppe {__version__}")
+        return
+    command: Any = tyro.cli(Command, prog="steppe", description=DESCRIPTION, args=arguments or ["--help"])  # type: ignore[call-overload]
+    sys.exit(_call(command))
+
+
+def _call(command: Any) -> int:
+    """Run a command; what a user can mend is one sentence on stderr, not a traceback."""
+    from steppe.check import ArgumentError
+    from steppe.store import StoreError
+    from steppe.sweep import Interrupted
+
+    try:
+        return command()  # type: ignore[no-any-return]
+    except ArgumentError as error:
+        print(f"steppe: {error}", file=sys.stderr)
+        return 2
+    except StoreError as error:
+        print(f"steppe: {error}", file=sys.stderr)
+        return 1
+    except Interrupted:
+        print(
+            "steppe: stopped. What was under way is checkpointed: the same command goes on from there.", file=sys.stderr
+        )
+        return 130

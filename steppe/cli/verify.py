@@ -1,0 +1,104 @@
+"""steppe verify: the claims of the papers, measured; and steppe report, the same from what is in the store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tyro
+
+from steppe.cli.common import Stored, print_json, print_table
+from steppe.cli.computing import Computing
+from steppe.papers.catalogue import Scale
+
+if TYPE_CHECKING:
+    from steppe.store import Store
+
+
+@dataclass(frozen=True)
+class Verify(Computing):
+    """Compute what the claims need and judge them. Exit code 1 if one fails that should hold.
+
+    Examples: steppe verify · steppe verify wen2023 --scale paper · steppe verify --json
+    """
+
+    paper: tyro.conf.Positional[str | None] = None
+    """Only this paper. Default: all."""
+    scale: Scale = "smoke"
+    """smoke: seconds a claim. paper: the papers' own sizes."""
+    report: Path | None = None
+    """Also write a self-contained HTML page with the table and the figures."""
+
+    def __call__(self) -> int:
+        from steppe.papers.verdicts import specs_needed
+
+        papers = _papers(self.paper)
+        self.entries(specs_needed(papers, self.scale))
+        return _judge(papers, self.scale, self.opened(), self.report, self.json)
+
+
+@dataclass(frozen=True)
+class Report(Stored):
+    """The table of claims and the figures as one HTML page, from the runs in the store; nothing is computed.
+
+    Example: steppe report wen2023 --scale paper --out report.html
+    """
+
+    paper: tyro.conf.Positional[str | None] = None
+    """Only this paper. Default: all."""
+    scale: Scale = "smoke"
+    """Which runs to judge."""
+    out: Path = Path("report.html")
+    """The page to write."""
+
+    def __call__(self) -> int:
+        return _judge(_papers(self.paper), self.scale, self.opened(), self.out, self.json)
+
+
+def _papers(name: str | None) -> list[Any]:
+    from steppe.papers.catalogue import paper, papers
+
+    return [paper(name)] if name else list(papers().values())
+
+
+def _judge(papers: Sequence[Any], scale: Scale, store: "Store", report: Path | None, as_json: bool) -> int:
+    from steppe.papers.verdicts import measure
+
+    results = [measure(paper, claim, scale, store) for paper in papers for claim in paper.claims]
+    if as_json:
+        print_json(results)
+    else:
+        rows = [
+            (
+                r.id,
+                r.expected,
+                "" if r.measured is None else f"{r.measured:.4g}",
+                r.verdict + (" (misprint, as it should)" if r.misprint and r.verdict == "fails" else ""),
+                r.detail,
+            )
+            for r in results
+        ]
+        print_table("", ("claim", "expected", "measured", "verdict", "detail"), rows)
+        good = sum(r.as_it_should and r.verdict != "not-run" for r in results)
+        print(f"\n{good} of {len(results)} claims come out as they should at {scale} scale")
+    if report is not None:
+        _write_page(papers, results, scale, store, report)
+        if not as_json:
+            print(f"wrote {report}")
+    return 0 if all(r.as_it_should for r in results) else 1
+
+
+def _write_page(papers: Sequence[Any], results: Any, scale: Scale, store: "Store", report: Path) -> None:
+    from steppe import __version__
+    from steppe.papers import reproduce
+    from steppe.papers.report import page
+
+    pictures = []
+    for paper in papers:
+        for figure in paper.figures:
+            entries = [store.get(spec) for spec in figure.specs[scale]]
+            if None not in entries:
+                png, *_ = reproduce.write(paper, figure, scale, entries, report.parent / "figures")
+                pictures.append((f"{paper.id}/{figure.id}: {figure.title} ({scale} scale)", png))
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.write_text(page(results, pictures, version=__version__), encoding="utf-8")

@@ -1,0 +1,68 @@
+"""Training curves against epochs: loss, test accuracy, trace of the Hessian with its lower bound."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from steppe.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, canvas
+
+_PANELS = (("train_loss", "train loss", BLUE), ("test_accuracy", "test accuracy", GREEN), ("trace", "tr ∇²L", ORANGE))
+
+
+def training_curves(numbers: Mapping[str, Any]) -> Any:
+    """Three panels over one logarithmic axis of epochs; a thin line a seed, a thick one for their median.
+
+    `numbers`: title, runs (each with seed, epoch, train_loss, test_accuracy, trace), bound (or None), and stages, the
+    epochs at which the training changes.
+    """
+    figure, axes = canvas(3, 1, width=4.6, height=5.2)
+    runs = numbers["runs"]
+    for axis, (name, label, colour) in zip(axes[:, 0], _PANELS, strict=True):
+        for run in runs:
+            axis.plot(_shifted(run["epoch"]), run[name], color=colour, linewidth=0.7, alpha=0.45)
+        epoch, middle = _median(runs, name)
+        axis.plot(_shifted(epoch), middle, color=colour, label=f"median of {len(runs)} seeds" if len(runs) > 1 else None)
+        axis.set_ylabel(label)
+        axis.set_xscale("log")
+        for stage in numbers["stages"]:
+            axis.axvline(stage, color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
+    top, middle_axis, bottom = axes[:, 0]
+    top.set_yscale("log")
+    top.set_title(numbers["title"])
+    if len(runs) > 1:
+        top.legend(loc="best")
+    middle_axis.set_ylim(0.45, 1.02)
+    middle_axis.axhline(1.0, color=FAINT, linewidth=0.8)
+    bottom.set_yscale("log")
+    _plain_log_ticks(bottom)
+    if numbers.get("bound") is not None:
+        bottom.axhline(numbers["bound"], color=INK, linewidth=1.1, linestyle="--")
+        text = f"lower bound {numbers['bound']:.2f}"
+        bottom.annotate(
+            text, (0.01, numbers["bound"]), xycoords=("axes fraction", "data"), xytext=(0, 3),
+            textcoords="offset points", color=INK, fontsize=8, va="bottom",
+        )  # fmt: skip
+    bottom.set_xlabel("epochs")
+    return figure
+
+
+def _shifted(epoch: Sequence[float]) -> Any:
+    """The start, epoch 0, has no place on a logarithmic axis: it is drawn at ½."""
+    return np.maximum(np.asarray(epoch, dtype=float), 0.5)
+
+
+def _median(runs: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, Any]:
+    """The median over the seeds, where all of them were recorded."""
+    common = sorted(set.intersection(*(set(run["epoch"]) for run in runs)))
+    columns = [[dict(zip(run["epoch"], run[name], strict=True))[e] for e in common] for run in runs]
+    return common, np.median(np.asarray(columns, dtype=float), axis=0)
+
+
+def _plain_log_ticks(axis: Any) -> None:
+    """20, 50, 100 instead of 2 × 10¹ where the axis spans little more than a decade."""
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter(ScalarFormatter())
+    axis.yaxis.set_minor_formatter(NullFormatter())

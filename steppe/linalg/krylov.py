@@ -1,0 +1,159 @@
+"""Block Krylov decomposition with full reorthogonalisation and thick restart."""
+
+import numpy as np
+
+from steppe.linalg.arguments import Matrix, Vector
+from steppe.linalg.operator import Operator
+from steppe.linalg.probes import gaussian
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Krylov:
+    """A V = V H + Q B: V the basis (m vectors), H = VᵀAV, Q the next block of at most b vectors, [V Q] orthonormal.
+
+    Vectors are rows of one float64 buffer of `capacity` + b rows, which bounds the memory. `expand` multiplies
+    the block Q, one product a vector; b = 1 is Lanczos. `restart` keeps some Ritz vectors: the decomposition
+    survives with H = diag(θ) and B rotated, and for b = 1 equals the one from the start ψ(A)b whose polynomial ψ
+    has the discarded Ritz values for `roots` (Wu and Simon 2000; Stewart 2001 for the form).
+
+    With `against` = Y orthonormal, A is replaced by PAP, P = I − YYᵀ.
+
+    >>> a = np.array([3.0, 1.0, 2.0])
+    >>> k = Krylov(Operator(lambda v: a * v, 3), np.ones((1, 3)) / np.sqrt(3), capacity=3)
+    >>> for _ in range(3): k.expand(np.random.default_rng(0))
+    >>> k.ritz()[0].round(12).tolist(), k.exhausted
+    ([1.0, 2.0, 3.0], True)
+    """
+
+    def __init__(self, a: Operator, block: Matrix, *, capacity: int, against: Matrix | None = None) -> None:
+        self.a = a
+        self.b = len(block)
+        self.against = np.empty((0, a.p)) if against is None else against
+        self.capacity = capacity
+        self.rows = np.empty((capacity + self.b, a.p))
+        self.rows[: self.b] = block
+        self.size = 0  # m
+        self.width = self.b  # rows of Q, fewer when the whole space is nearly spanned
+        self.H = np.zeros((capacity, capacity))
+        self.B = np.zeros((self.b, capacity))
+        self.products = 0
+        self.scale = 0.0  # max ‖Av‖ over the basis, a lower bound of ‖A‖
+        self.skew = 0.0  # squared norm of what symmetry says is zero: the rounding that can be seen
+        self.broken = False  # span V is invariant to float64 rounding
+        self.roots: list[float] = []
+        self.log_beta = 0.0  # Σ log β for b = 1, each β enlarged by what the rounded product can hide
+
+    @property
+    def room(self) -> int:
+        """Dimension of the space that PAP acts on."""
+        return self.a.p - len(self.against)
+
+    @property
+    def exhausted(self) -> bool:
+        return self.size == self.room
+
+    @property
+    def full(self) -> bool:
+        return self.size + self.width > self.capacity
+
+    @property
+    def basis(self) -> Matrix:
+        return self.rows[: self.size]
+
+    @property
+    def next(self) -> Matrix:
+        return self.rows[self.size : self.size + self.width]
+
+    @property
+    def rounding(self) -> float:
+        """‖E‖ such that the decomposition is exact for A + E: the errors F of the products have
+        ‖F‖ ≤ √products · precision · ‖A‖, enter E = FVᵀ + VFᵀ twice, and their visible part is measured."""
+        return 2.0 * np.sqrt(self.products) * self.a.precision * self.scale + float(np.sqrt(self.skew))
+
+    def _orthogonalise(self, W: Matrix, upto: int) -> None:
+        V = self.rows[:upto]
+        if len(self.against):
+            W -= (W @ self.against.T) @ self.against
+        W -= (W @ V.T) @ V
+
+    def expand(self, rng: np.random.Generator) -> None:
+        """Multiplies the next block; `rng` gives a fresh direction where the residual vanishes."""
+        m, w = self.size, self.width
+        W = np.stack([self.a(q) for q in self.next])
+        self.products += w
+        self.scale = max(self.scale, float(np.linalg.norm(W, axis=1).max()))
+        if len(self.against):
+            W -= (W @ self.against.T) @ self.against
+        V = self.rows[: m + w]
+        h = W @ V.T
+        diagonal = 0.5 * (h[:, m:] + h[:, m:].T)
+        unseen = np.hstack([h[:, :m] - self.B[:w, :m], h[:, m:] - diagonal])
+        self.a.asymmetric(float(np.abs(unseen).max()), self.scale)
+        self.skew += float((unseen**2).sum())
+        self.H[m : m + w, :m] = self.B[:w, :m]
+        self.H[:m, m : m + w] = self.B[:w, :m].T
+        self.H[m : m + w, m : m + w] = diagonal
+        W -= h @ V
+        self._orthogonalise(W, m + w)
+        self.size = m + w
+        self.B[:] = 0.0
+        coefficients = self._next_block(W, rng)
+        self.B[: self.width, m : m + w] = coefficients.T
+        if self.b == 1:
+            self.log_beta += float(np.log(max(coefficients.sum(), 0.0) + self.a.precision * self.scale + 1e-300))
+
+    def _next_block(self, W: Matrix, rng: np.random.Generator) -> Matrix:
+        """W = C Q by Gram-Schmidt with Q orthonormal; a vanishing row of Q becomes a fresh random direction."""
+        w, m = len(W), self.size
+        self.width = min(self.b, self.room - m)
+        C = np.zeros((w, self.width))
+        # Columns of C beyond the rows of W stay zero: directions that the product did not produce.
+        found = 0
+        for i in range(w):
+            row = W[i : i + 1]
+            for j in range(found):
+                C[i, j] = float(row[0] @ self.rows[m + j])
+                row -= C[i, j] * self.rows[m + j]
+            beta = float(np.linalg.norm(row))
+            if found == self.width:
+                continue
+            if beta > 4.0 * EPS * self.scale:
+                # Cancellation may have left components along the basis as large as the residual itself.
+                row /= beta
+                self._orthogonalise(row, m + found)
+                self.rows[m + found] = row[0] / np.linalg.norm(row)
+                C[i, found] = beta
+                found += 1
+        self.broken = found == 0
+        for j in range(found, self.width):
+            self.rows[m + j] = self._fresh(m + j, rng)
+        return C
+
+    def _fresh(self, upto: int, rng: np.random.Generator) -> Vector:
+        row = gaussian(self.a.p, rng)[None]
+        for _ in range(3):
+            self._orthogonalise(row, upto)
+            row /= np.linalg.norm(row)
+        return row[0]
+
+    def ritz(self) -> tuple[Vector, Matrix, Matrix]:
+        """Ritz values ascending, their vectors S in the basis (columns), and the residuals B S (columns)."""
+        theta, S = np.linalg.eigh(self.H[: self.size, : self.size])
+        return theta, S, self.B[: self.width, : self.size] @ S
+
+    def restart(self, keep: np.ndarray) -> None:
+        """Keeps the Ritz vectors at the positions `keep` of the ascending order."""
+        theta, S, tail = self.ritz()
+        m, k, S = self.size, len(keep), S[:, keep]
+        self.roots += np.delete(theta, keep).tolist()
+        upcoming = self.next.copy()
+        for begin in range(0, self.a.p, 65536):  # in pieces, so that no second basis is allocated
+            piece = slice(begin, begin + 65536)
+            self.rows[:k, piece] = S.T @ self.rows[:m, piece]
+        self.rows[k : k + self.width] = upcoming
+        self.H[:] = 0.0
+        self.H[range(k), range(k)] = theta[keep]
+        self.B[:] = 0.0
+        self.B[: self.width, :k] = tail[:, keep]
+        self.size = k

@@ -1,0 +1,1 @@
+"""One package per paper: specs, compute, draw, claims. Found by their folder, never listed by hand."""

@@ -1,0 +1,97 @@
+"""What a paper is here: figures that run, and claims that are measured."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, Protocol
+
+from steppe.check import ArgumentError, suggest
+
+Scale = Literal["smoke", "paper"]
+Verdict = Literal["holds", "fails", "not-run"]
+
+
+class Spec(Protocol):
+    """A frozen dataclass that describes one run and can compute it."""
+
+    def compute(self, checkpoint: Any, progress: Callable[[Any], None]) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: the runs it shows, at each scale; the numbers it plots, as plain JSON; and how they are drawn."""
+
+    id: str
+    title: str
+    specs: Mapping[Scale, Sequence[Spec]]
+    numbers: Callable[[Sequence[Any]], dict[str, Any]] = field(repr=False)
+    draw: Callable[[Mapping[str, Any]], Any] = field(repr=False)
+    seconds: Mapping[Scale, float]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check measured: the number, whether the claim holds, and the detail a reader wants (spread, seeds)."""
+
+    measured: float
+    holds: bool
+    detail: str = ""
+
+
+Evidence = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper with a check on the finished runs of the figures it `needs`, or on none.
+
+    A `misprint` is a statement as printed that is known to be wrong: failing is what it should do.
+    """
+
+    id: str
+    source: str
+    statement: str
+    expected: str
+    check: Callable[[Evidence], Finding] = field(repr=False, compare=False)
+    needs: tuple[str, ...] = ()
+    misprint: bool = False
+
+
+@dataclass(frozen=True)
+class Paper:
+    id: str
+    title: str
+    figures: tuple[Figure, ...]
+    claims: tuple[Claim, ...]
+
+    def figure(self, id: str) -> Figure:
+        for figure in self.figures:
+            if figure.id == id:
+                return figure
+        raise ArgumentError(f"{self.id} has no figure {id!r}. " + suggest(id, [f.id for f in self.figures]))
+
+
+@cache
+def papers() -> dict[str, Paper]:
+    """Every paper: a package of `steppe.papers` with a PAPER."""
+    package = importlib.import_module("steppe.papers")
+    names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg]
+    return {name: importlib.import_module(f"steppe.papers.{name}").PAPER for name in sorted(names)}
+
+
+def paper(id: str) -> Paper:
+    if id not in papers():
+        raise ArgumentError(f"unknown paper {id!r}. " + suggest(id, papers()))
+    return papers()[id]
+
+
+def figures(target: str) -> list[tuple[Paper, Figure]]:
+    """The figures a name like wen2023/fig4b or wen2023 means."""
+    head, _, tail = target.partition("/")
+    if head not in papers():
+        known = [f"{p.id}/{f.id}" for p in papers().values() for f in p.figures]
+        raise ArgumentError(f"unknown figure {target!r}. " + suggest(target, [*papers(), *known]))
+    found = paper(head)
+    return [(found, found.figure(tail))] if tail else [(found, figure) for figure in found.figures]

@@ -1,0 +1,12 @@
+"""Wen, Li, Ma 2023: Sharpness minimization algorithms do not only minimize sharpness to achieve better generalization."""
+
+from steppe.papers.catalogue import Paper
+from steppe.papers.wen2023.claims import CLAIMS
+from steppe.papers.wen2023.figures import FIGURES
+
+PAPER = Paper(
+    id="wen2023",
+    title="Sharpness minimization algorithms do not only minimize sharpness to achieve better generalization",
+    figures=FIGURES,
+    claims=CLAIMS,
+)

@@ -1,0 +1,16 @@
+"""Runs on disk: spec → hash → folder. Knows no science.
+
+    runs/<hash of the spec>/spec.json  curves.parquet  params.safetensors  result.json
+    runs/.work/<hash>/                 what a run under way writes: its lock, checkpoint and unfinished folder
+
+A folder that exists is whole: it is written in `.work`, synced and renamed. Each file's sha256 is in spec.json, and
+spec.json carries its own, so that a damaged file is found and named.
+"""
+
+from steppe.store.checkpoint import Checkpoint as Checkpoint
+from steppe.store.errors import StoreError as StoreError
+from steppe.store.spec import address as address
+from steppe.store.spec import canonical as canonical
+from steppe.store.store import Computed as Computed
+from steppe.store.store import Entry as Entry
+from steppe.store.store import Store as Store

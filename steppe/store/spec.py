@@ -1,0 +1,39 @@
+"""A spec is a frozen dataclass; its canonical JSON names the run."""
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+def canonical(spec: Any) -> dict[str, Any]:
+    """The spec as plain JSON with the name of its class, equal for equal specs."""
+    if not dataclasses.is_dataclass(spec) or isinstance(spec, type):
+        raise TypeError(f"spec must be a frozen dataclass; got {spec!r}. Describe the run by one.")
+    kind = getattr(type(spec), "KIND", type(spec).__qualname__)
+    return {"kind": kind} | json.loads(dumps(dataclasses.asdict(spec)))  # type: ignore[no-any-return]
+
+
+def address(spec: Any) -> str:
+    """The folder name of a spec: the first 20 hex digits of the sha256 of its canonical JSON."""
+    return hashlib.sha256(dumps(canonical(spec)).encode()).hexdigest()[:20]
+
+
+def dumps(value: Any, indent: int | None = None) -> str:
+    """JSON with sorted keys: equal values give equal bytes."""
+    return json.dumps(value, sort_keys=True, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """Numbers as JSON has them; one that is not finite, as a diverged run measures, becomes null."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
