@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from steppe import problems as problems
     from steppe import until as until
     from steppe import when as when
-    from steppe.dynamics import run as run
+    from steppe.dynamics.run import run as run
     from steppe.estimate import Estimate as Estimate
     from steppe.problems import Problem as Problem
     from steppe.store import Store as Store

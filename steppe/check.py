@@ -34,7 +34,11 @@ def number(
 
 def _real(value: Any) -> float:
     """A number of Python, numpy or JAX as a float; NaN for everything else: True, "3", a list."""
-    if isinstance(value, bool | str | bytes) or getattr(value, "dtype", None) == bool or getattr(value, "shape", ()) != ():
+    if (
+        isinstance(value, bool | str | bytes)
+        or getattr(value, "dtype", None) == "bool"
+        or getattr(value, "shape", ()) != ()
+    ):
         return math.nan
     try:
         return float(value)

@@ -15,7 +15,7 @@ State = Literal["running", "waiting", "done", "failed"]
 Watch = Callable[[str, State, Any], None]
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818 (asked for, not an error)
     """Stopped on request; what was under way has been checkpointed."""
 
 
@@ -66,7 +66,7 @@ def _compute(spec: Any, store: Store, recompute: bool, stop: Callable[[], bool],
     id = address(spec)
 
     def work(checkpoint: Any) -> Computed:
-        return spec.compute(_Stoppable(checkpoint, stop), lambda news: watch(id, "running", news))  # type: ignore[no-any-return]
+        return spec.compute(_Stoppable(checkpoint, stop), lambda news: watch(id, "running", news))
 
     if stop():
         raise Interrupted
@@ -150,8 +150,12 @@ def _interruptible() -> Iterator[threading.Event]:
 
 @contextmanager
 def _single_threaded() -> Iterator[None]:
-    """One thread a process, set before JAX starts: runs are spread over the cores instead, and sums keep their order."""
-    wanted = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+    """One thread a process, set before JAX starts: the cores share the runs instead, and sums keep their order."""
+    wanted = {
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    }
     added = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(added)
     try:

@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from steppe import check
 
-
 T = TypeVar("T", int, float)
 
 

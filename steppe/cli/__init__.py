@@ -37,26 +37,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         print(f"steppe {__version__}")
         return
-    command: Any = tyro.cli(Command, prog="steppe", description=DESCRIPTION, args=arguments or ["--help"])  # type: ignore[call-overload]
+    command: Any = tyro.cli(Command, prog="steppe", description=DESCRIPTION, args=arguments or ["--help"])
     sys.exit(_call(command))
 
 
 def _call(command: Any) -> int:
     """Run a command; what a user can mend is one sentence on stderr, not a traceback."""
+    try:
+        return command()
+    except Exception as error:
+        known = _explained(error)  # imported only now, so that `steppe list` starts at once
+        if known is None:
+            raise
+        code, message = known
+        print(f"steppe: {message}", file=sys.stderr)
+        return code
+
+
+def _explained(error: Exception) -> tuple[int, str] | None:
     from steppe.check import ArgumentError
     from steppe.store import StoreError
     from steppe.sweep import Interrupted
 
-    try:
-        return command()  # type: ignore[no-any-return]
-    except ArgumentError as error:
-        print(f"steppe: {error}", file=sys.stderr)
-        return 2
-    except StoreError as error:
-        print(f"steppe: {error}", file=sys.stderr)
-        return 1
-    except Interrupted:
-        print(
-            "steppe: stopped. What was under way is checkpointed: the same command goes on from there.", file=sys.stderr
-        )
-        return 130
+    if isinstance(error, Interrupted):
+        return 130, "stopped. What was under way is checkpointed: the same command goes on from there."
+    if isinstance(error, ArgumentError | StoreError):
+        return 2 if isinstance(error, ArgumentError) else 1, str(error)
+    return None

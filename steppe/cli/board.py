@@ -32,7 +32,9 @@ class Board:
             self.live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self.live is not None:
             self.live.stop()
 
@@ -50,7 +52,11 @@ class Board:
             return
         self.printed[id] = now
         cells = " · ".join(cell for cell in _cells(news) if cell)
-        print(f"{self.labels.get(id, id)}: {state}" + (f" · {cells}" if cells else ""), file=sys.stderr, flush=True)
+        print(
+            f"{self.labels.get(id, id)}: {state}" + (f" · {cells}" if cells else ""),
+            file=sys.stderr,
+            flush=True,
+        )
 
     def _table(self) -> Any:
         from rich.table import Table

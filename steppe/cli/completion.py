@@ -19,5 +19,5 @@ class Completion:
     def __call__(self) -> int:
         from steppe.cli import Command
 
-        tyro.cli(Command, prog="steppe", args=["--tyro-print-completion", self.shell])  # type: ignore[call-overload]
+        tyro.cli(Command, prog="steppe", args=["--tyro-print-completion", self.shell])
         return 0

@@ -38,12 +38,18 @@ class Reproduce(Computing):
 
         wanted = figures(self.target)
         plan = [
-            (paper, figure, [(label, reproduce.override(s, self.set)) for label, s in figure_specs(paper, figure, self.scale)])
+            (
+                paper,
+                figure,
+                [(label, reproduce.override(s, self.set)) for label, s in figure_specs(paper, figure, self.scale)],
+            )
             for paper, figure in wanted
         ]
         if not self.json:
             seconds = sum(figure.seconds[self.scale] for _, figure in wanted)
-            print(f"{len(wanted)} figure(s) at {self.scale} scale; about {duration(seconds)} if nothing is in the store yet")
+            print(
+                f"{len(wanted)} figure(s) at {self.scale} scale: about {duration(seconds)} where nothing is stored yet"
+            )
         entries = iter(self.entries([pair for *_, labelled in plan for pair in labelled]))
         suffix = "-" + hashlib.sha256(" ".join(self.set).encode()).hexdigest()[:6] if self.set else ""
         written: list[Path] = []

@@ -153,4 +153,11 @@ def _row(row: dict[str, Any]) -> list[str]:
     final = row.get("final", {})
     last = "  ".join(f"{name} {value:.4g}" for name, value in final.items() if isinstance(value, int | float))
     spec = row["spec"]
-    return [row["id"], spec["kind"], str(spec.get("seed", "")), row.get("outcome", ""), duration(row["seconds"]), last]
+    return [
+        row["id"],
+        spec["kind"],
+        str(spec.get("seed", "")),
+        row.get("outcome", ""),
+        duration(row["seconds"]),
+        last,
+    ]

@@ -37,9 +37,7 @@ def deep(x: Any, y: Any, depth: int, *, separation: Separation | None = None, fr
     return one_hot.deep(parted, appended_norm(points), labels, depth, fraction=fraction)
 
 
-def sim_ln(
-    x: Any, y: Any, eps: float, *, separation: Separation | None = None, fraction: float = 0.5
-) -> Params:
+def sim_ln(x: Any, y: Any, eps: float, *, separation: Separation | None = None, fraction: float = 0.5) -> Params:
     """2-MLP-Sim-LN(ε) that memorises and attains (2/n) Σ min(1, (2/ε)‖x′ᵢ‖|yᵢ|) (Theorem 5.1, Proposition 5.1).
 
     >>> sim_ln([[1, 1], [-1, 1]], [1, -1], 0.1)["W2"].tolist()

@@ -30,11 +30,11 @@ def norm_constants(x: Any, *, directions: int = 256, steps: int = 200, key: int 
 
     C₂ ≤ 2 max(λ_max(XᵀX/n), Σ‖xᵢ‖²/nd). C₁ is the least over half-spaces, a hard problem: it is 0, found by linear
     programming, when all inputs lie in a half-space (a silent neuron costs nothing), which n ≥ Cd log d excludes;
-    otherwise searched for from `directions` random starts, the axes and their pairs, by `steps` of descent.
+    otherwise searched for: the axes and their pairs, and `steps` of descent from `directions` random starts.
 
     >>> x = np.array([[a, b] for a in (1.0, -1.0) for b in (1.0, -1.0)])
-    >>> norm_constants(x)                                           # w = (1, 1): one input of four is active
-    NormConstants(lower=0.5, largest=1.0, upper=2.0)
+    >>> round(norm_constants(x).lower, 12)                          # w = (1, 1): one input of four is active
+    0.5
     """
     points = inputs(x)
     n, d = points.shape
@@ -43,9 +43,8 @@ def norm_constants(x: Any, *, directions: int = 256, steps: int = 200, key: int 
     upper = 2 * max(float(eigenvalues[-1]), float(np.trace(covariance)) / d)
     check.integer("directions", directions, minimum=1)
     random = np.random.default_rng(key).standard_normal((directions, d))
-    starts = np.concatenate([random, axes.T, -axes.T, -points.mean(axis=0, keepdims=True), _pairs(d)])
-    starts = _normalised(starts[np.linalg.norm(starts, axis=1) > 0])
-    lowered = starts
+    lowered = _normalised(np.concatenate([random, axes.T, -axes.T, -points.mean(axis=0, keepdims=True)]))
+    starts = np.concatenate([lowered, _pairs(d)])
     for _ in range(check.integer("steps", steps, minimum=0)):
         # A step of 1/Lipschitz on Σ relu(w·xᵢ)², back onto the sphere.
         lowered = _normalised(lowered - np.maximum(lowered @ points.T, 0) @ points / (n * eigenvalues[-1] + 1e-300))
@@ -70,7 +69,7 @@ def path_norm(params: Params) -> float:
 
 
 def _ratios(points: Floats, w: Floats) -> Floats:
-    """min and max would do: A(w) and B(w) for each unit row w, one after the other."""
+    """A(w) for each unit row w, then B(w) for each."""
     n, d = points.shape
     products = w @ points.T
     # Rounding must not turn an input on the boundary, as corners of the hypercube often are, into an active one.
@@ -87,7 +86,7 @@ def _pairs(d: int) -> Floats:
         return np.concatenate([eye, -eye])
     i, j = np.triu_indices(d, 1)
     plus, minus = eye[i] + eye[j], eye[i] - eye[j]
-    return np.concatenate([eye, -eye, plus, -plus, minus, -minus])
+    return _normalised(np.concatenate([eye, -eye, plus, -plus, minus, -minus]))
 
 
 def _in_half_space(points: Floats) -> bool:
@@ -103,6 +102,7 @@ def _in_half_space(points: Floats) -> bool:
 
 
 def _normalised(w: Floats) -> Floats:
-    # A descent that lands on 0 has met a half-space without inputs; the linear program says so.
-    unit: Floats = w / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-300)
+    lengths = np.linalg.norm(w, axis=1, keepdims=True)
+    # 0, the mean of symmetric inputs, is no direction; any will do in its place.
+    unit: Floats = np.where(lengths > 0, w / np.where(lengths > 0, lengths, 1.0), np.eye(1, w.shape[1]))
     return unit

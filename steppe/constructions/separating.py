@@ -68,9 +68,9 @@ def _nearest(points: Floats, i: int) -> Floats:
     from scipy.optimize import nnls
 
     away = points[i] - np.delete(points, i, axis=0)
-    lengths = np.linalg.norm(away, axis=1)
     if len(away) == 0:
-        return np.eye(points.shape[1])[0]
+        return np.eye(1, points.shape[1]).reshape(-1)
+    lengths = np.linalg.norm(away, axis=1)
     if lengths.min() == 0:
         check.refuse("x", "without repeated rows", f"row {i} twice", "Keep one of them.")
     away = away / lengths[:, None]
@@ -84,7 +84,8 @@ def _nearest(points: Floats, i: int) -> Floats:
         got = f"point {i}, {points[i].tolist()}, in the convex hull of points {others}"
         remedy = "Remove it: steppe.problems.data.is_extreme tells which points are vertices."
         check.refuse("x", "a set of extreme points (Definition 4.1)", got, remedy)
-    return vector / length
+    unit: Floats = vector / length
+    return unit
 
 
 def _verified(points: Floats, vectors: Floats) -> Separation:

@@ -18,15 +18,13 @@ def widen(params: Params, width: int) -> Params:
     if "gamma" in params:
         remedy = "Batch norm divides a silent neuron by 0: pass width to generalising.sim_bn_xor, which splits neurons."
         check.refuse("params", "of a network without batch norm", sorted(params), remedy)
-    return {name: np.pad(array, _margins(name, array, width - m)) for name, array in params.items()} | _silent(
-        params, width - m
-    )
+    extra = width - m
+    wide = {name: np.pad(array, _margins(name, array.ndim, extra)) for name, array in params.items()}
+    if "b1" in wide:
+        wide["b1"][m:] = -1.0  # keeps the new neurons away from relu's kink
+    return wide
 
 
-def _margins(name: str, array: np.ndarray, extra: int) -> list[tuple[int, int]]:
-    return [(0, 0 if name == "W1" and axis == 1 else extra) for axis in range(array.ndim)]
-
-
-def _silent(params: Params, extra: int) -> Params:
-    # Bias −1 keeps the new neurons away from relu's kink.
-    return {"b1": np.concatenate([params["b1"], np.full(extra, -1.0)])} if "b1" in params else {}
+def _margins(name: str, axes: int, extra: int) -> list[tuple[int, int]]:
+    """Every axis counts neurons but the second of W1, which counts inputs."""
+    return [(0, 0 if name == "W1" and axis == 1 else extra) for axis in range(axes)]

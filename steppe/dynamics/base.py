@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
 from steppe import check
 from steppe.problems import Problem
@@ -23,31 +24,27 @@ class Dynamics(eqx.Module):
         return w
 
     def position(self, state: Any) -> Array:
-        return state  # type: ignore[no-any-return]
+        return state
 
     @abc.abstractmethod
-    def step(self, problem: Problem, state: Any, batch: Array | None, *, key: Array) -> tuple[Any, Array]:
-        """The next state, and the loss of this batch before the step. `batch` None means all examples."""
+    def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
+        """The next state, and the loss of this batch before the step. `index` names its examples, None means all."""
 
 
-def batch_loss(problem: Problem, w: Array, batch: Array | None) -> Array:
-    return problem.loss(w) if batch is None else problem.batch_loss(w, batch)
+def batch_loss(problem: Problem, w: Array, index: Array | None) -> Array:
+    return problem.loss(w) if index is None else problem.batch_loss(w, index)
 
 
-def rate(name: str) -> Any:
-    """Converter of a rate to an array: an array is not a compile-time constant, so a sweep compiles once."""
-
-    def convert(value: Any) -> Array:
-        if isinstance(value, jax.core.Tracer):
-            return value
-        array = np.asarray(value, dtype=float) if not isinstance(value, bool | str | None) else np.array(np.nan)
-        if not (np.isfinite(array) & (array >= 0)).all():
-            check.refuse(name, "a finite number ≥ 0", value, f"Pass for example {name}=0.01.")
-        return jnp.asarray(array)
-
-    return convert
+def rate(name: str, value: ArrayLike) -> Array:
+    """A rate as an array: an array is not a compile-time constant, so a sweep over it compiles once."""
+    if isinstance(value, jax.core.Tracer):
+        return value
+    array = np.asarray(np.nan if value is None or isinstance(value, bool | str) else value, dtype=float)
+    if not (np.isfinite(array) & (array >= 0)).all():
+        check.refuse(name, "a finite number ≥ 0", value, f"Pass for example {name}=0.01.")
+    return jnp.asarray(array)
 
 
-def optional_batch(value: int | None) -> int | None:
+def batch(value: int | None) -> int | None:
     remedy = "Pass a whole number of examples, or None for all of them."
     return None if value is None else check.integer("batch_size", value, minimum=1, remedy=remedy)

@@ -5,8 +5,9 @@ from typing import ClassVar, final
 import equinox as eqx
 import jax
 from jax import Array
+from jax.typing import ArrayLike
 
-from steppe.dynamics.base import Dynamics, batch_loss, optional_batch, rate
+from steppe.dynamics.base import Dynamics, batch, batch_loss, rate
 from steppe.problems import Problem
 
 
@@ -22,13 +23,17 @@ class GD(Dynamics):
     [0.125]
     """
 
-    lr: Array = eqx.field(converter=rate("lr"))
-    weight_decay: Array = eqx.field(converter=rate("weight_decay"), default=0.0, kw_only=True)
-    batch_size: int | None = eqx.field(converter=optional_batch, static=True, default=None, kw_only=True)
+    lr: Array
+    weight_decay: Array
+    batch_size: int | None = eqx.field(static=True)
     gradients_per_step: ClassVar[int] = 1
 
-    def step(self, problem: Problem, state: Array, batch: Array | None, *, key: Array) -> tuple[Array, Array]:
+    def __init__(self, lr: ArrayLike, *, weight_decay: ArrayLike = 0.0, batch_size: int | None = None):
+        self.lr, self.weight_decay = rate("lr", lr), rate("weight_decay", weight_decay)
+        self.batch_size = batch(batch_size)
+
+    def step(self, problem: Problem, state: Array, index: Array | None, *, key: Array) -> tuple[Array, Array]:
         w = state
-        loss, g = jax.value_and_grad(batch_loss, argnums=1)(problem, w, batch)
+        loss, g = jax.value_and_grad(batch_loss, argnums=1)(problem, w, index)
         lr, decay = self.lr.astype(w.dtype), self.weight_decay.astype(w.dtype)
         return w - lr * (g + decay * w), loss

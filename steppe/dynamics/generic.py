@@ -64,7 +64,7 @@ def _advance(
         return state, i + (halt == Halt.NOT), halt.astype(jnp.int32)
 
     start = (state, jnp.zeros_like(count), jnp.asarray(Halt.NOT, dtype=jnp.int32))
-    return jax.lax.while_loop(lambda c: (c[1] < count) & (c[2] == Halt.NOT), body, start)  # type: ignore[no-any-return]
+    return jax.lax.while_loop(lambda c: (c[1] < count) & (c[2] == Halt.NOT), body, start)
 
 
 def _mini_batch_step(
@@ -82,9 +82,7 @@ def _mini_batch_step(
         return whole(state)
     # The last batch of an epoch holds what is left: a second shape, compiled as the other branch.
     ragged = order[n - n % size :]
-    return jax.lax.cond(  # type: ignore[no-any-return]
-        position == per_epoch - 1, lambda s: dynamics.step(problem, s, ragged, key=key), whole, state
-    )
+    return jax.lax.cond(position == per_epoch - 1, lambda s: dynamics.step(problem, s, ragged, key=key), whole, state)
 
 
 def _equal(a: Any, b: Any) -> Array:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -136,7 +137,9 @@ class _Loop:
             self.end = plan[-1].epoch(int(plan[-1].last_step)) if math.isfinite(plan[-1].last_step) else math.inf
             state, halt = self._stage(segment, path, state)
             w = path.position(state)
-            if halt != Halt.NOT and (is_last or halt != Halt.STALLED):
+            if halt == Halt.STALLED and not is_last:
+                self.step = int(segment.last_step)  # nothing moves until the next stage
+            elif halt != Halt.NOT:
                 outcome = _OUTCOMES[halt]
                 break
         outcome = outcome or self._outcome(w)
@@ -155,9 +158,7 @@ class _Loop:
             count = int(min(chunk, left, moment - self.step, segment.last_step - self.step))
             before = time.perf_counter()
             target = -math.inf if self.stop.loss is None else self.stop.loss
-            state, done, halt = path.advance(
-                state, orders, first=self.step, offset=offset, count=count, target=target
-            )
+            state, done, halt = path.advance(state, orders, first=self.step, offset=offset, count=count, target=target)
             seconds = time.perf_counter() - before
             chunk = max(1, int(min(4 * chunk, count * _CHUNK_SECONDS / seconds))) if count == chunk else chunk
             self.step += done
@@ -165,8 +166,6 @@ class _Loop:
             if halt == Halt.NOT and orders is not None and self._loss_reached(segment, path, state):
                 halt = Halt.REACHED
             self._report(segment, state, halt, done / seconds)
-        if halt == Halt.STALLED and math.isfinite(segment.last_step):
-            self.step = int(segment.last_step)
         return state, halt
 
     def _orders(self, segment: Segment) -> tuple[Indices | None, int, float]:
@@ -210,7 +209,7 @@ class _Loop:
         if leaves is None:
             return state
         kinds, structure = jax.tree.flatten(state)
-        moved = [jax.numpy.asarray(a) if isinstance(k, Array) else a for a, k in zip(leaves, kinds, strict=True)]
+        moved = [jnp.asarray(a) if isinstance(k, Array) else a for a, k in zip(leaves, kinds, strict=True)]
         return jax.tree.unflatten(structure, moved)
 
 
@@ -220,7 +219,7 @@ _LOSS: Record = {"loss": _loss}
 
 
 def _seed(key: int | Array) -> int:
-    if isinstance(key, Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key):
+    if isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         key = jax.random.key_data(key)
     if isinstance(key, Array | np.ndarray) and np.ndim(key) == 1:
         return int.from_bytes(np.asarray(key, dtype=">u4").tobytes(), "big")

@@ -6,8 +6,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
-from steppe.dynamics.base import Dynamics, batch_loss, optional_batch, rate
+from steppe.dynamics.base import Dynamics, batch, batch_loss, rate
 from steppe.problems import Problem
 
 
@@ -21,18 +22,22 @@ class SAM(Dynamics):
     [0.0]
     """
 
-    lr: Array = eqx.field(converter=rate("lr"))
-    rho: Array = eqx.field(converter=rate("rho"))
-    batch_size: int | None = eqx.field(converter=optional_batch, static=True, default=1)
-    weight_decay: Array = eqx.field(converter=rate("weight_decay"), default=0.0, kw_only=True)
+    lr: Array
+    rho: Array
+    weight_decay: Array
+    batch_size: int | None = eqx.field(static=True)
     gradients_per_step: ClassVar[int] = 2
 
-    def step(self, problem: Problem, state: Array, batch: Array | None, *, key: Array) -> tuple[Array, Array]:
+    def __init__(self, lr: ArrayLike, rho: ArrayLike, batch_size: int | None = 1, *, weight_decay: ArrayLike = 0.0):
+        self.lr, self.rho, self.weight_decay = rate("lr", lr), rate("rho", rho), rate("weight_decay", weight_decay)
+        self.batch_size = batch(batch_size)
+
+    def step(self, problem: Problem, state: Array, index: Array | None, *, key: Array) -> tuple[Array, Array]:
         w = state
         lr, rho, decay = (a.astype(w.dtype) for a in (self.lr, self.rho, self.weight_decay))
-        loss, g = jax.value_and_grad(batch_loss, argnums=1)(problem, w, batch)
+        loss, g = jax.value_and_grad(batch_loss, argnums=1)(problem, w, index)
         ascended = w + rho * _direction(g)
-        g = jax.grad(batch_loss, argnums=1)(problem, ascended, batch)
+        g = jax.grad(batch_loss, argnums=1)(problem, ascended, index)
         return w - lr * (g + decay * w), loss
 
 

@@ -7,7 +7,11 @@ import numpy as np
 
 from steppe.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, canvas
 
-_PANELS = (("train_loss", "train loss", BLUE), ("test_accuracy", "test accuracy", GREEN), ("trace", "tr ∇²L", ORANGE))
+_PANELS = (
+    ("train_loss", "train loss", BLUE),
+    ("test_accuracy", "test accuracy", GREEN),
+    ("trace", "tr ∇²L", ORANGE),
+)
 
 
 def training_curves(numbers: Mapping[str, Any]) -> Any:
@@ -22,7 +26,12 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
         for run in runs:
             axis.plot(_shifted(run["epoch"]), run[name], color=colour, linewidth=0.7, alpha=0.45)
         epoch, middle = _median(runs, name)
-        axis.plot(_shifted(epoch), middle, color=colour, label=f"median of {len(runs)} seeds" if len(runs) > 1 else None)
+        axis.plot(
+            _shifted(epoch),
+            middle,
+            color=colour,
+            label=f"median of {len(runs)} seeds" if len(runs) > 1 else None,
+        )
         axis.set_ylabel(label)
         axis.set_xscale("log")
         for stage in numbers["stages"]:

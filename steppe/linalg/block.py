@@ -1,42 +1,24 @@
-"""k Ritz pairs by block Lanczos with thick restart."""
-
-from dataclasses import dataclass
+"""The k leading Ritz pairs by block Lanczos with thick restart."""
 
 import numpy as np
 
-from steppe.linalg.arguments import Matrix, Vector
 from steppe.linalg.krylov import Krylov
 from steppe.linalg.operator import Operator
 from steppe.linalg.probes import gaussian
-
-
-@dataclass(frozen=True, eq=False)
-class RitzPairs:
-    """A Y = Y diag(θ) + R: Ritz values descending, vectors and residuals as rows; `error` bounds the rounding."""
-
-    values: Vector
-    vectors: Matrix
-    residuals: Matrix
-    error: float
-    exhausted: bool
-
-    @property
-    def H(self) -> Matrix:
-        return np.diag(self.values)
+from steppe.linalg.subspace import Subspace
 
 
 def ritz_pairs(
     a: Operator, k: int, *, block: int, rtol: float, max_matvecs: int, basis: int, key: np.random.Generator
-) -> RitzPairs:
-    """The k largest Ritz pairs, each residual ≤ rtol |θ| or at the level of rounding, within `max_matvecs`.
+) -> Subspace:
+    """k Ritz pairs, each residual ≤ rtol |θ| or at the level of rounding, within `max_matvecs` products.
 
-    A random start of b vectors sees b copies of a multiple eigenvalue, where one vector sees one copy; a cluster
+    A random start of b vectors sees b copies of a multiple eigenvalue where one vector sees one, and a cluster
     of b eigenvalues converges at the rate of the gap below it.
 
     >>> d = np.array([2.0, 2.0, 1.0, 0.0])
-    >>> a = Operator(lambda v: d * v, 4)
-    >>> pairs = ritz_pairs(a, 2, block=2, rtol=1e-3, max_matvecs=9, basis=4, key=np.random.default_rng(0))
-    >>> pairs.values.round(9).tolist()
+    >>> a, rng = Operator(lambda v: d * v, 4), np.random.default_rng(0)
+    >>> ritz_pairs(a, 2, block=2, rtol=1e-3, max_matvecs=9, basis=4, key=rng).values.round(9).tolist()
     [2.0, 2.0]
 
     Golub and Underwood 1977.
@@ -54,4 +36,4 @@ def ritz_pairs(
                 break
         if space.full:
             space.restart(np.arange(space.size - max(k, space.capacity // 2), space.size))
-    return RitzPairs(theta, S.T @ space.basis, tail.T @ space.next, space.rounding, space.exhausted)
+    return Subspace(S.T @ space.basis, np.diag(theta), tail.T @ space.next, space.rounding)

@@ -69,7 +69,7 @@ class Krylov:
     def rounding(self) -> float:
         """‖E‖ such that the decomposition is exact for A + E: the errors F of the products have
         ‖F‖ ≤ √products · precision · ‖A‖, enter E = FVᵀ + VFᵀ twice, and their visible part is measured."""
-        return 2.0 * np.sqrt(self.products) * self.a.precision * self.scale + float(np.sqrt(self.skew))
+        return float(2.0 * np.sqrt(self.products) * self.a.precision * self.scale + np.sqrt(self.skew))
 
     def _orthogonalise(self, W: Matrix, upto: int) -> None:
         V = self.rows[:upto]

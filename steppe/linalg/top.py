@@ -7,11 +7,12 @@ import numpy as np
 from steppe import check
 from steppe.estimate import Estimate
 from steppe.linalg.arguments import Matrix, count, dimension, generator, probability, tolerance
-from steppe.linalg.block import RitzPairs, ritz_pairs
-from steppe.linalg.deflation import Deflated, complement_upper, eigenvalue_upper
+from steppe.linalg.block import ritz_pairs
+from steppe.linalg.deflation import complement_upper, eigenvalue_upper
 from steppe.linalg.krylov import Krylov
 from steppe.linalg.operator import Matvec, Operator
 from steppe.linalg.start import start
+from steppe.linalg.subspace import Subspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,31 +23,30 @@ class Eigenpairs:
     vectors: Matrix
 
 
-def _search_complement(
-    a: Operator, pairs: RitzPairs, *, rtol: float, delta: float, max_matvecs: int, basis: int, key: np.random.Generator
+def _search(
+    a: Operator, known: Subspace, *, rtol: float, delta: float, max_matvecs: int, basis: int, key: np.random.Generator
 ) -> tuple[Krylov, float, int]:
-    """A Lanczos chain in the complement of the pairs, until σ shows that nothing above the last one was missed
-    or a missed pair has as small a residual as they; the chain, σ and the number of pairs to take in."""
-    first = start(a.p, against=pairs.vectors, key=key)
+    """A Lanczos chain in the complement of the known pairs, until σ shows that nothing above the last one was
+    missed or a missed pair has as small a residual as they; the chain, σ and the number of pairs to take in."""
+    first = start(a.p, against=known.rows, key=key)
     weight = first.weight(delta)
-    room = a.p - len(pairs.vectors)
-    chain = Krylov(a, first.vector[None], capacity=min(basis, room), against=pairs.vectors)
-    last, width = pairs.values[-1], rtol * abs(pairs.values[-1])
+    chain = Krylov(a, first.vector[None], capacity=min(basis, a.p - len(known.rows)), against=known.rows)
+    last, width = known.values[-1], rtol * abs(known.values[-1])
     while True:
         chain.expand(key)
-        sigma, error = complement_upper(chain, weight), pairs.error + chain.rounding
-        theta, _, tail = chain.ritz()
+        sigma, error = complement_upper(chain, weight), known.error + chain.rounding
         if chain.exhausted:
             return chain, sigma, chain.size
-        above = (theta > last + max(0.25 * width, error)) & (np.abs(tail[0]) <= np.maximum(0.25 * rtol * np.abs(theta), error))
-        # Only an unbroken row of pairs from the top may be taken in: what lies between would still be missed.
+        theta, _, tail = chain.ritz()
+        accurate = np.abs(tail[0]) <= np.maximum(0.25 * rtol * np.abs(theta), error)
+        above = accurate & (theta > last + max(0.25 * width, error))
+        # An unbroken row of pairs from the top: what lies above an inaccurate one would still be missed.
         found = int(np.argmin(np.append(above[::-1], False)))
         absent = sigma <= last + max(0.5 * width - 2.0 * error, error)
         if absent or found or chain.broken or a.matvecs >= max_matvecs:
             return chain, sigma, found
         if chain.full:
-            half = max(1, chain.capacity // 2)
-            chain.restart(np.arange(chain.size - half, chain.size))
+            chain.restart(np.arange(chain.size - max(1, chain.capacity // 2), chain.size))
 
 
 def top_eigenpairs(
@@ -81,32 +81,31 @@ def top_eigenpairs(
     k, block = count("k", k, p), count("block", block, p)
     max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=k + block, remedy="Each pair takes a product.")
     remedy = "A restart keeps the pairs and needs room for two blocks."
-    basis = check.integer("basis", basis, minimum=min(p, k + 2 * block), remedy=remedy)
+    basis = check.integer("basis", basis, minimum=min(p, max(4, k + 2 * block)), remedy=remedy)
     rng, a = generator(key), Operator(matvec, p, precision)
     # Residuals of rtol/4 leave three quarters of the width to σ (Weyl).
-    pairs = ritz_pairs(a, k, block=block, rtol=0.25 * rtol, max_matvecs=max_matvecs, basis=basis, key=rng)
-    certain = pairs.exhausted
-    uppers = pairs.values if certain else np.full(k, np.inf)
-    error, attempt = float(pairs.error), 0
-    while not certain and a.matvecs < max_matvecs:
+    known = ritz_pairs(a, k, block=block, rtol=0.25 * rtol, max_matvecs=max_matvecs, basis=basis, key=rng)
+    spanned = k == p
+    uppers = known.values if spanned else np.full(k, np.inf)
+    attempt = 0
+    while not spanned and a.matvecs < max_matvecs:
         attempt += 1
         # Attempt j may fail with probability δ/(2 j (j + 1)): all of them together with δ/2.
         share = 0.5 * delta / (attempt * (attempt + 1))
-        chain, sigma, found = _search_complement(
-            a, pairs, rtol=rtol, delta=share, max_matvecs=max_matvecs, basis=basis, key=rng
-        )
-        joint = Deflated(pairs.vectors, pairs.H, pairs.residuals, chain, found)
-        error += chain.rounding
-        pairs, certain, gram = RitzPairs(*joint.ritz(k), error, chain.exhausted), chain.exhausted, joint.gram()
-        bounds = [eigenvalue_upper(i, joint.H, gram, sigma) for i in range(k)]
-        uppers = np.maximum(np.minimum(uppers, bounds), pairs.values)
-        if (uppers - pairs.values + 2.0 * error <= np.maximum(rtol * np.abs(pairs.values), 8.0 * error)).all():
+        chain, sigma, found = _search(a, known, rtol=rtol, delta=share, max_matvecs=max_matvecs, basis=basis, key=rng)
+        joint = known.joined(chain, found)
+        known, spanned = joint.ritz(k), chain.exhausted
+        uppers = np.minimum(uppers, [eigenvalue_upper(i, joint, sigma) for i in range(k)])
+        uppers = np.maximum(uppers, known.values)
+        # Closer than a few times the rounding no further search can bring them.
+        goal = np.maximum(rtol * np.abs(known.values), 8.0 * known.error)
+        if (uppers - known.values + 2.0 * known.error <= goal).all():
             break
-    level = 1.0 if certain else confidence
+    level, e = 1.0 if spanned else confidence, known.error
     return Eigenpairs(
         tuple(
-            Estimate(v, v - error, u + error, level, a.matvecs, converged=bool(u - v + 2 * error <= rtol * abs(v)))
-            for v, u in zip(pairs.values.tolist(), uppers.tolist(), strict=True)
+            Estimate(v, v - e, u + e, level, a.matvecs, converged=u - v + 2.0 * e <= rtol * abs(v))
+            for v, u in zip(known.values.tolist(), uppers.tolist(), strict=True)
         ),
-        pairs.vectors.T,
+        known.rows.T,
     )

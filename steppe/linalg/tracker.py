@@ -7,31 +7,36 @@ import numpy as np
 from steppe import check
 from steppe.estimate import Estimate
 from steppe.linalg.arguments import Matrix, Vector, dimension, probability, tolerance
-from steppe.linalg.block import RitzPairs, ritz_pairs
-from steppe.linalg.deflation import Deflated, complement_upper, eigenvalue_upper
+from steppe.linalg.certify import certified
+from steppe.linalg.deflation import complement_upper, eigenvalue_upper
 from steppe.linalg.krylov import Krylov
 from steppe.linalg.operator import Matvec, Operator
+from steppe.linalg.stale import blend
 from steppe.linalg.start import NOISE, start
+from steppe.linalg.subspace import Subspace
+
+# A kept vector within this share of the leader may overtake it before the next call, and is multiplied.
+REACH = 0.1
+
+# The error estimate ‖r‖²/gap is first order, not a bound: stop at a tenth of what was asked.
+SAFETY = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Tracker:
-    """Follows λ_max along a trajectory: `estimate, tracker = tracker.measure(matvec)`, one pure step a call.
+    """Follows λ_max along a trajectory: `estimate, tracker = tracker.measure(matvec)`, a pure step.
 
-    Kept between calls: Y, the `keep` leading Ritz vectors, and `watch`, the next vector of the last chain. A
-    call multiplies Y, then follows a Lanczos chain in its complement from (residual of the leader) + watch +
-    fresh noise, all normalised, until the estimated error of the Ritz value over [Y, chain] is below
-    rtol |θ|, at most `max_matvecs` products. A second eigenvector that grows past the first is in Y already; one that
-    Y has no component in enters through the noise, and the watch amplifies it from call to call, a power
-    iteration that costs nothing.
+    Kept from call to call: the `keep` leading Ritz vectors with their values, and the next vector of the last
+    chain. A call multiplies the two leading vectors and those within 10% of the first; then it follows a
+    Lanczos chain in their complement, from the leader's residual with an admixture of the vectors not
+    multiplied, of the last chain and of fresh noise, until the estimated error of the Ritz value is small for
+    rtol, at most `max_matvecs` products in all. Another eigenvector that overtakes is among the multiplied ones,
+    or enters by the admixture, which works across calls as a power iteration at no cost. The first call, and
+    every call of `certify`, is the certified Lanczos of `largest`, warm-started.
 
-    The interval is honest about what a handful of products can prove: below the Ritz value, above the bound of
-    `eigenvalue_upper` with σ from the chain's random part. It is wide (often several percent) where the value is accurate to
-    rtol, so `estimate.converged`, which speaks of the interval, is mostly False; `settled` speaks of the value. A call to
-    `largest(..., start=tracker.vector)` certifies to any width.
-
-    `takeover` is True after a call whose leading vector is nearer to being orthogonal to the previous one than
-    parallel, |⟨new, old⟩|² < 1/2.
+    The interval of `measure` is honest about what so few products prove: a fresh random direction sees an
+    unknown eigenvector with weight 1/p, so the upper end is far away and `converged` is False where `settled`,
+    which speaks of the value, is True. `takeover` tells whether the leader is a new one, |⟨new, old⟩|² < 1/2.
 
     >>> tracker, d = Tracker(5, key=0), np.array([3.0, 2.0, 1.0, 0.0, 0.0])
     >>> estimate, tracker = tracker.measure(lambda v: d * v)
@@ -41,94 +46,92 @@ class Tracker:
     """
 
     p: int
-    keep: int = 2
+    keep: int = 4
     rtol: float = 1e-3
     confidence: float = 0.99
     max_matvecs: int = 6
-    cold_matvecs: int = 200
+    cold_matvecs: int = 1000
     precision: float | None = None
     key: int = 0
-    vectors: Matrix | None = field(default=None, repr=False)
+    vectors: Matrix | None = field(default=None, repr=False)  # rows
+    values: Vector | None = field(default=None, repr=False)
     watch: Vector | None = field(default=None, repr=False)
     calls: int = 0
     takeover: bool = False
     settled: bool = False
 
     def __post_init__(self) -> None:
-        dimension(self.p), tolerance(self.rtol), probability(self.confidence)
-        check.integer("key", self.key, minimum=0, remedy="Pass an integer seed: it is mixed with the call number.")
+        dimension(self.p)
+        tolerance(self.rtol)
+        probability(self.confidence)
         check.integer("keep", self.keep, minimum=1)
-        remedy = "A call multiplies the kept vectors and at least one more."
-        check.integer("max_matvecs", self.max_matvecs, minimum=self.keep + 1, remedy=remedy)
+        check.integer("max_matvecs", self.max_matvecs, minimum=3, remedy="Two vectors and a chain take three.")
+        check.integer("cold_matvecs", self.cold_matvecs, minimum=1)
+        check.integer("key", self.key, minimum=0, remedy="Pass an integer seed: each call mixes its number in.")
 
     @property
     def vector(self) -> Vector | None:
+        """The leading Ritz vector, of unit norm."""
         return None if self.vectors is None else self.vectors[0]
 
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng([self.key, self.calls])
+
+    def certify(self, matvec: Matvec) -> tuple[Estimate, "Tracker"]:
+        """λ_max to an interval of relative width rtol, within `cold_matvecs` products."""
+        estimate, chain = certified(
+            matvec, self.p, signs=(1.0,), rtol=self.rtol, settle=None, confidence=self.confidence,
+            max_matvecs=self.cold_matvecs, basis=max(32, 2 * self.keep), start=self.vector,
+            precision=self.precision, key=self._rng(),
+        )  # fmt: skip
+        theta, S, _ = chain.ritz()
+        vectors = S[:, ::-1][:, : self.keep].T @ chain.basis
+        watch = chain.next[0].copy() if len(chain.next) else None
+        return estimate, self._after(theta[::-1][: self.keep], vectors, watch, settled=estimate.converged)
+
     def measure(self, matvec: Matvec) -> tuple[Estimate, "Tracker"]:
-        a = Operator(matvec, self.p, self.precision)
-        rng = np.random.default_rng([self.key, self.calls])
-        keep = min(self.keep, self.p)
-        if self.vectors is None:
-            pairs = ritz_pairs(
-                a, keep, block=1, rtol=self.rtol, max_matvecs=self.cold_matvecs, basis=max(32, 2 * keep), key=rng
-            )
-        else:
-            pairs = _project(a, self.vectors)
-        if pairs.exhausted or len(pairs.vectors) == self.p:
-            value, error = float(pairs.values[0]), pairs.error
-            estimate = Estimate(value, value - error, value + error, 1.0, a.matvecs,
-                                converged=2 * error <= self.rtol * abs(value))
-            return estimate, self._after(pairs, None, True)
-        residual = pairs.residuals[0]
-        warm = np.zeros(self.p)
-        size = float(np.linalg.norm(residual))
-        if size > pairs.error:
-            warm += residual / size
-        if self.watch is not None:
-            warm += NOISE * self.watch
-        first = start(self.p, warm=warm if warm.any() else None, against=pairs.vectors, key=rng)
-        budget = max(self.max_matvecs, a.matvecs + 1)
-        chain = Krylov(a, first.vector[None], capacity=min(budget, self.p - keep), against=pairs.vectors)
+        """λ_max by a few products; the first call certifies."""
+        if self.vectors is None or self.values is None or self.p <= self.max_matvecs:
+            return self.certify(matvec)
+        a, rng = Operator(matvec, self.p, self.precision), self._rng()
+        near = int((self.values >= self.values[0] - REACH * abs(self.values[0])).sum())
+        count = min(max(2, near), len(self.vectors), self.max_matvecs - 1)
+        fresh = Subspace.multiplied(a, self.vectors[:count]).ritz(count)
+        first = start(self.p, warm=self._warm(fresh, count), against=fresh.rows, key=rng)
+        chain = Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows)
         while True:
             chain.expand(rng)
-            joint = Deflated(pairs.vectors, pairs.H, pairs.residuals, chain, chain.size)
-            values, vectors, residuals = joint.ritz(min(keep + 1, len(joint.rows)))
-            size = float(np.linalg.norm(residuals[0]))
-            gap = float(values[0] - values[1])
-            error = size * min(1.0, size / gap) if gap > 0 else size
-            settled = error <= self.rtol * abs(values[0])
-            if settled or chain.exhausted or chain.broken or a.matvecs >= budget:
+            joint = fresh.joined(chain, chain.size).ritz(count + chain.size)
+            value, residual = float(joint.values[0]), float(np.linalg.norm(joint.residuals[0]))
+            # The pairs multiplied are resolved among themselves: the gap that counts is to the next one.
+            gap = value - float(joint.values[count])
+            error = residual * min(1.0, residual / gap) if gap > 0.0 else residual
+            settled = error <= max(SAFETY * self.rtol * abs(value), joint.error)
+            if settled or chain.broken or a.matvecs >= self.max_matvecs:
                 break
         sigma = complement_upper(chain, first.weight(0.5 * (1.0 - self.confidence)))
-        bounds = []
-        for n in range(chain.size + 1):
-            joint_n = Deflated(pairs.vectors, pairs.H, pairs.residuals, chain, n)
-            bounds.append(eigenvalue_upper(0, joint_n.H, joint_n.gram(), sigma))
-        value, pad = float(values[0]), pairs.error + chain.rounding
-        lower, upper = value - pad, max(value, min(bounds)) + pad
-        estimate = Estimate(value, lower, upper, self.confidence, a.matvecs,
-                            converged=bool(upper - lower <= self.rtol * abs(value)))
-        new = RitzPairs(values[:keep], vectors[:keep], residuals[:keep], pad, chain.exhausted)
-        return estimate, self._after(new, chain.next[0].copy() if len(chain.next) else None, settled)
+        bound = min(eigenvalue_upper(0, fresh.joined(chain, n), sigma) for n in range(chain.size + 1))
+        lower, upper = value - joint.error, max(value, bound) + joint.error
+        estimate = Estimate(
+            value, lower, upper, self.confidence, a.matvecs, converged=upper - lower <= self.rtol * abs(value)
+        )
+        values, vectors = blend(joint, self.vectors[count:], self.values[count:])
+        return estimate, self._after(values[: self.keep], vectors[: self.keep], chain.next[0].copy(), settled=settled)
 
-    def _after(self, pairs: RitzPairs, watch: Vector | None, settled: bool) -> "Tracker":
-        takeover = self.vectors is not None and float(self.vectors[0] @ pairs.vectors[0]) ** 2 < 0.5
-        return replace(self, vectors=pairs.vectors, watch=watch, calls=self.calls + 1, takeover=takeover, settled=settled)
+    def _warm(self, fresh: Subspace, count: int) -> Vector:
+        """Where the chain looks: along the leader's residual, and a little along all that was not multiplied."""
+        assert self.vectors is not None
+        aside = self.vectors[count:].sum(axis=0)
+        if self.watch is not None:
+            aside = aside + self.watch
+        result, length = fresh.residuals[0], float(np.linalg.norm(fresh.residuals[0]))
+        spread = float(np.linalg.norm(aside))
+        if length <= fresh.error:
+            return aside
+        return result / length + NOISE * aside / max(spread, 1e-300)
 
-
-def _project(a: Operator, rows: Matrix) -> RitzPairs:
-    """Rayleigh-Ritz on given rows: one product each."""
-    Y = np.linalg.qr(rows.T)[0].T
-    W = np.stack([a(y) for y in Y])
-    H = 0.5 * (W @ Y.T + Y @ W.T)
-    scale = float(np.linalg.norm(W, axis=1).max())
-    skew = float(np.linalg.norm(W @ Y.T - H))
-    a.asymmetric(skew, scale)
-    theta, S = np.linalg.eigh(H)
-    T = S[:, ::-1].T
-    error = 2.0 * np.sqrt(len(Y)) * a.precision * scale + skew
-    vectors = T @ Y
-    residuals = T @ W - theta[::-1, None] * vectors
-    residuals -= (residuals @ vectors.T) @ vectors
-    return RitzPairs(theta[::-1], vectors, residuals, error, len(Y) == a.p)
+    def _after(self, values: Vector, vectors: Matrix, watch: Vector | None, *, settled: bool) -> "Tracker":
+        takeover = self.vectors is not None and float(self.vectors[0] @ vectors[0]) ** 2 < 0.5
+        return replace(
+            self, values=values, vectors=vectors, watch=watch, calls=self.calls + 1, takeover=takeover, settled=settled
+        )

@@ -37,5 +37,7 @@ def layer_norms(problem: Problem, w: Array, *, order: Order = 2) -> dict[str, Es
         if order == "nuclear" and array.ndim < 2:
             continue
         flat = array.reshape(array.shape[0], -1) if order == "nuclear" else array.ravel()
-        norms[jax.tree_util.keystr(path)] = Estimate.exact(float(jnp.linalg.norm(flat, "nuc" if order == "nuclear" else order)))
+        norms[jax.tree_util.keystr(path)] = Estimate.exact(
+            float(jnp.linalg.norm(flat, "nuc" if order == "nuclear" else order))
+        )
     return norms

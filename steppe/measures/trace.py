@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from steppe.estimate import Estimate
@@ -52,7 +53,7 @@ def _treats_examples_alone(problem: Problem, w: Array) -> Array:
     together = problem.predictions(w)
     ends = jnp.array([0, len(problem) - 1])
     alone = jax.vmap(lambda i: _predict_one(problem, w, i))(ends)
-    scale = jnp.max(jnp.abs(together)) * jnp.sqrt(jnp.finfo(together.dtype).eps)
+    scale = jnp.max(jnp.abs(together)) * float(np.finfo(together.dtype).eps) ** 0.5
     return jnp.all(jnp.abs(alone - together[ends]) <= scale)
 
 

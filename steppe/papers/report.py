@@ -32,7 +32,8 @@ def page(results: Sequence[Measured], pictures: Sequence[tuple[str, Path]], *, v
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>steppe: claims</title><style>{_CSS}</style></head><body>
 <h1>steppe: the claims, measured</h1>
-<p class="lead">{good} of {len(results)} claims come out as they should (scale: {scales}; steppe {html.escape(version)}).
+<p class="lead">{good} of {len(results)} claims come out as they should
+(scale: {scales}; steppe {html.escape(version)}).
 A misprint is a statement as printed that is known to be wrong: it should fail.</p>
 <table><thead><tr><th>claim</th><th>statement</th><th>expected</th><th>measured</th><th>verdict</th></tr></thead>
 <tbody>

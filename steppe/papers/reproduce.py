@@ -10,7 +10,9 @@ from steppe.check import ArgumentError, suggest
 from steppe.papers.catalogue import Figure, Paper, Scale
 
 
-def write(paper: Paper, figure: Figure, scale: Scale, entries: Sequence[Any], out: Path, *, suffix: str = "") -> list[Path]:
+def write(
+    paper: Paper, figure: Figure, scale: Scale, entries: Sequence[Any], out: Path, *, suffix: str = ""
+) -> list[Path]:
     """out/<paper>/<figure>-<scale>.png, .pdf and .json."""
     from steppe import figures
 

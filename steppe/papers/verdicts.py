@@ -64,6 +64,10 @@ def _find(paper: Paper, claim: Claim, scale: Scale, store: Store) -> tuple[Findi
         return None, "not-run", str(error)
     missing = [id for id, entries in found.items() if None in entries]
     if missing:
-        return None, "not-run", f"runs of {', '.join(missing)} are not in the store: steppe verify computes them"
-    finding = claim.check(found)  # type: ignore[arg-type]
+        return (
+            None,
+            "not-run",
+            f"runs of {', '.join(missing)} are not in the store: steppe verify computes them",
+        )
+    finding = claim.check(found)
     return finding, "holds" if finding.holds else "fails", finding.detail

@@ -43,9 +43,12 @@ def ravel(params: Any) -> tuple[Array, Unravel]:
             check.refuse(where, "an array", leaf, "Split off what is not trained: eqx.partition(model, eqx.is_array).")
         if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
             check.refuse(
-                where, "of a real floating type", str(jnp.result_type(leaf)), "Convert it: params.astype(float)."
+                where,
+                "of a real floating type",
+                str(jnp.result_type(leaf)),
+                "Convert it: params.astype(float).",
             )
-        if np.asarray(leaf).dtype == np.float64 and not jax.config.read("jax_enable_x64"):
+        if np.asarray(leaf).dtype == np.float64 and jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
             check.refuse(
                 where,
                 "at most float32 while JAX runs in 32 bits",

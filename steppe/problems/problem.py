@@ -73,7 +73,10 @@ class Problem(eqx.Module):
         w = jnp.asarray(w)
         if w.shape != self.w0.shape:
             check.refuse(
-                "w", f"a flat vector of {self.w0.size} parameters", f"shape {w.shape}", "Start from problem.w0."
+                "w",
+                f"a flat vector of {self.w0.size} parameters",
+                f"shape {w.shape}",
+                "Start from problem.w0.",
             )
         return w.astype(self.w0.dtype)
 
@@ -88,7 +91,10 @@ def _data(predict: Predict, params: Any, x: Any, y: Any, loss: Loss, dtype: Any)
         check.finite("x", leaf)
         if np.ndim(leaf) == 0 or np.shape(leaf)[0] != y.shape[0]:
             check.refuse(
-                "x", f"{y.shape[0]} rows, as many as y", f"shape {np.shape(leaf)}", "Give x and y one row an example."
+                "x",
+                f"{y.shape[0]} rows, as many as y",
+                f"shape {np.shape(leaf)}",
+                "Give x and y one row an example.",
             )
 
     def as_real(a: Any) -> Array:
@@ -100,7 +106,10 @@ def _data(predict: Predict, params: Any, x: Any, y: Any, loss: Loss, dtype: Any)
     shape = getattr(predictions, "shape", None)
     if shape is None or not shape or shape[0] != y.shape[0]:
         check.refuse(
-            "predict(params, x)", f"an array of {y.shape[0]} rows", predictions, "Return one row for each row of x."
+            "predict(params, x)",
+            f"an array of {y.shape[0]} rows",
+            predictions,
+            "Return one row for each row of x.",
         )
     loss.check_targets(shape, y)
     return x, jnp.asarray(y) if loss.name == "cross_entropy" else jnp.asarray(y, dtype)

@@ -21,7 +21,7 @@ def write_parquet(path: Path, columns: Arrays) -> None:
     """One column an array; an array of vectors becomes one column for each component."""
     import duckdb
 
-    table = {}
+    table: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
         flat = np.ascontiguousarray(column).reshape(len(column), -1)
         names = [name] if np.ndim(column) == 1 else [f"{name}[{k}]" for k in range(flat.shape[1])]
@@ -49,7 +49,7 @@ def write_safetensors(path: Path, arrays: Arrays) -> None:
 def tensor_bytes(arrays: Arrays) -> bytes:
     from safetensors.numpy import save
 
-    return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})  # type: ignore[no-any-return]
+    return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
 
 
 def write_about(folder: Path, about: Mapping[str, Any]) -> None:
@@ -73,7 +73,7 @@ def verified_about(folder: Path) -> dict[str, Any]:
         path = folder / name
         if not path.is_file() or sha256(path) != digests.get(name):
             raise StoreError(f"{path} is missing or damaged: its sha256 is not the recorded one. {remedy}")
-    return about  # type: ignore[no-any-return]
+    return about
 
 
 def seal(about: Mapping[str, Any]) -> str:

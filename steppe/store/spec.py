@@ -15,7 +15,7 @@ def canonical(spec: Any) -> dict[str, Any]:
     if not dataclasses.is_dataclass(spec) or isinstance(spec, type):
         raise TypeError(f"spec must be a frozen dataclass; got {spec!r}. Describe the run by one.")
     kind = getattr(type(spec), "KIND", type(spec).__qualname__)
-    return {"kind": kind} | json.loads(dumps(dataclasses.asdict(spec)))  # type: ignore[no-any-return]
+    return {"kind": kind} | json.loads(dumps(dataclasses.asdict(spec)))
 
 
 def address(spec: Any) -> str:

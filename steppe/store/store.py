@@ -51,11 +51,11 @@ class Entry:
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        return self.about["spec"]  # type: ignore[no-any-return]
+        return self.about["spec"]
 
     @property
     def result(self) -> dict[str, Any]:
-        return json.loads((self.folder / "result.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+        return json.loads((self.folder / "result.json").read_text(encoding="utf-8"))
 
     @property
     def curves(self) -> dict[str, NDArray[Any]]:
@@ -65,7 +65,7 @@ class Entry:
     def params(self) -> dict[str, NDArray[Any]]:
         from safetensors.numpy import load_file
 
-        return load_file(self.folder / "params.safetensors")  # type: ignore[no-any-return]
+        return load_file(self.folder / "params.safetensors")
 
 
 class Store:
@@ -181,4 +181,7 @@ class Store:
 
 def _versions() -> dict[str, str]:
     packages = ("steppe", "jax", "jaxlib", "numba", "numpy", "scipy")
-    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in packages},
+    }

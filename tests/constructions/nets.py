@@ -1,11 +1,10 @@
 """Small and obvious: the networks of wen2023 for numpy and jax alike, and the trace of a dense Hessian by autodiff."""
 
-from functools import cache
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jax.tree_util import Partial
 
 EPS = np.finfo(float).eps
 
@@ -20,7 +19,7 @@ def hidden(params, x):
     return relu(h + params["b1"][None, :] if "b1" in params else h)
 
 
-def mlp(params, x):
+def _mlp(params, x):
     """Any depth, with or without the first bias."""
     a = hidden(params, x)
     depth = sum(name.startswith("W") for name in params)
@@ -29,25 +28,30 @@ def mlp(params, x):
     return a @ params[f"W{depth}"]
 
 
-@cache
-def sim_ln(eps):
-    def net(params, x):
-        a = hidden(params, x)
-        square = (a**2).sum(axis=1)
-        long = square > eps**2
-        # The root of a number away from 0 in the branch not taken: autodiff carries its NaN through otherwise.
-        length = long * (long * square + (1 - long)) ** 0.5 + (1 - long) * eps
-        return (a @ params["W2"]) / length
+def _sim_ln(eps, params, x):
+    a = hidden(params, x)
+    square = (a**2).sum(axis=1)
+    long = square > eps**2
+    # The root of a number away from 0 in the branch not taken: autodiff carries its NaN through otherwise.
+    length = long * (long * square + (1 - long)) ** 0.5 + (1 - long) * eps
+    return (a @ params["W2"]) / length
 
-    return net
+
+def _sim_bn(x_train, params, x):
+    scale = (hidden(params, x_train) ** 2).mean(axis=0) ** 0.5
+    return (hidden(params, x) / scale[None, :]) @ (params["gamma"] * params["W2"])
+
+
+# As pytrees: another ε or training set is no reason to compile again.
+mlp = Partial(_mlp)
+
+
+def sim_ln(eps):
+    return Partial(_sim_ln, eps)
 
 
 def sim_bn(x_train):
-    def net(params, x):
-        scale = (hidden(params, x_train) ** 2).mean(axis=0) ** 0.5
-        return (hidden(params, x) / scale[None, :]) @ (params["gamma"] * params["W2"])
-
-    return net
+    return Partial(_sim_bn, x_train)
 
 
 def square(f, y):
@@ -65,11 +69,11 @@ def trace(net, params, x, y, loss=square):
     else:
         weight = np.full(len(y), 1 / len(y))
     with jax.enable_x64(True):
-        return float(_trace(net, loss, *map(jnp.asarray, (x, y, weight)), jax.tree.map(jnp.asarray, params)))
+        return float(_trace(loss, *jax.tree.map(jnp.asarray, (net, x, y, weight, params))))
 
 
-@jax.jit(static_argnums=(0, 1))
-def _trace(net, loss, x, y, weight, params):
+@jax.jit(static_argnums=0)
+def _trace(loss, net, x, y, weight, params):
     w, unravel = ravel_pytree(params)
     return jnp.trace(jax.hessian(lambda w: jnp.sum(weight * loss(net(unravel(w), x), y)))(w))
 
@@ -77,10 +81,10 @@ def _trace(net, loss, x, y, weight, params):
 def gauss_newton(net, params, x):
     """(2/n) Σ ‖∇f(xᵢ)‖², which is the trace at an interpolator (Lemma 4.1)."""
     with jax.enable_x64(True):
-        return float(_gauss_newton(net, jnp.asarray(x), jax.tree.map(jnp.asarray, params)))
+        return float(_gauss_newton(*jax.tree.map(jnp.asarray, (net, x, params))))
 
 
-@jax.jit(static_argnums=0)
+@jax.jit
 def _gauss_newton(net, x, params):
     w, unravel = ravel_pytree(params)
     return 2 * jnp.mean(jnp.sum(jax.jacrev(lambda w: net(unravel(w), x))(w) ** 2, axis=1))

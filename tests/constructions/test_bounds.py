@@ -35,9 +35,7 @@ def random_net(seed, scale, depth=2, bias=True):
 @given(SEED, SCALE)
 def test_two_layer_bias_holds(seed, scale):
     x, params = random_net(seed, scale)
-    assert nets.gauss_newton(nets.mlp, params, x) * SLACK >= bounds.two_layer_bias(
-        x, nets.predict(nets.mlp, params, x)
-    )
+    assert nets.gauss_newton(nets.mlp, params, x) * SLACK >= bounds.two_layer_bias(x, nets.predict(nets.mlp, params, x))
 
 
 @settings(deadline=None, max_examples=40)
@@ -134,7 +132,10 @@ def test_sim_bn_complete_refuses_other_sets():
         (lambda: bounds.sim_ln([[1.0]], [1.0], 0.0), "eps must be"),
         (lambda: bounds.logistic(bounds.two_layer_bias, [[1.0]], [0.5], smoothing=0.2), "y must be -1 or"),
         (lambda: bounds.logistic(bounds.two_layer_bias, [[1.0]], [1.0], smoothing=0.0), "smoothing must be"),
-        (lambda: bounds.logistic(bounds.two_layer_bias, [[1.0]], [1.0], smoothing=1.0), "smoothing must be below"),
+        (
+            lambda: bounds.logistic(bounds.two_layer_bias, [[1.0]], [1.0], smoothing=1.0),
+            "smoothing must be below",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(call, message):

@@ -18,9 +18,10 @@ def circle(x: Any, y: Any, *, ramp: float | None = None) -> Params:
     A needle is the memorising neuron, active within τ of its point. A plateau is the difference of two neurons with
     one weight vector, silent at every training point, so that it adds nothing to the trace. The net interpolates,
     tr ∇²L = (4/n) Σ ‖x′ᵢ‖|yᵢ|, and for an L-Lipschitz label its mean square error over the circle is at most
-    (Lδ/2)² + (2/π) Σⱼ τⱼ max y², δ the longest arc, τⱼ = min(arcⱼ/8, ramp) in radians, ramp = δ³ unless given: Õ(δ²).
+    (Lδ/2)² + (2/π) Σⱼ τⱼ max y², δ the longest arc, τⱼ = min(arcⱼ/8, ramp) in radians. Unless given, ramp = δ²/4n,
+    which makes it (L²/4 + max y²/2π) δ². Outputs carry a relative rounding error of about 1e-16/τ².
 
-    Eq. 17 as printed does not interpolate, and with its bias mended its n neurons keep an error of order y²
+    Eq. 17 as printed does not interpolate, and with its bias mended its n neurons keep an error of order y² or more
     (`printed.circle`, `printed.circle_arcs`): one neuron an arc, 0 at its ends, cannot follow the label.
 
     >>> circle([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])["W1"].shape
@@ -28,7 +29,7 @@ def circle(x: Any, y: Any, *, ramp: float | None = None) -> Params:
     """
     data = arcs(x, y)
     longest = float(data.arcs.max())
-    ramp = longest**3 if ramp is None else check.number("ramp", ramp, above=0.0)
+    ramp = longest**2 / (4 * len(data.arcs)) if ramp is None else check.number("ramp", ramp, above=0.0)
     tau = np.minimum(data.arcs / 8, ramp)
     needles = _needles(data.angles, np.minimum(tau, np.roll(tau, 1)), data.labels, data.norm)
     plateaus = _plateaus(data.angles + data.arcs / 2, data.arcs / 2, tau, (data.labels + np.roll(data.labels, -1)) / 2)

@@ -32,7 +32,13 @@ def parity(d: int, coordinates: Sequence[int], *, depth: int = 2) -> Params:
 
 
 def junta(
-    support: Any, labels: Any, d: int, radius: float, *, coordinates: Sequence[int] | None = None, depth: int = 2
+    support: Any,
+    labels: Any,
+    d: int,
+    radius: float,
+    *,
+    coordinates: Sequence[int] | None = None,
+    depth: int = 2,
 ) -> Params:
     """Flattest net with f(x) = labels[j] wherever x[coordinates] = support[j], for inputs of norm `radius`.
 
@@ -65,9 +71,7 @@ def spread(W: Floats, columns: list[int], d: int) -> Floats:
     return full
 
 
-def columns(
-    points: Floats, d: int, radius: float, coordinates: Sequence[int] | None
-) -> tuple[list[int], Floats]:
+def columns(points: Floats, d: int, radius: float, coordinates: Sequence[int] | None) -> tuple[list[int], Floats]:
     """Where the label's coordinates sit among d, and ‖x′‖ = √(R² + 1) for each point of the support."""
     s = points.shape[1]
     d = check.integer("d", d, minimum=s, remedy="The inputs hold at least the label's coordinates.")

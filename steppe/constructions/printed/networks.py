@@ -31,6 +31,8 @@ def junta(support: Any, labels: Any, d: int, radius: float, *, parted: bool = Fa
     Mended: `generalising.junta`.
     """
     v, y = distinct(support, labels)
+    if np.any(y == 0):
+        check.refuse("labels", "other than 0, where Eq. 16 divides 0 by 0", 0, "Use generalising.junta.")
     separation = separate(v)
     epsilon = separation.gaps / 2
     r = np.sqrt(np.abs(y) * (radius**2 + 1))
@@ -55,7 +57,8 @@ def circle_arcs(x: Any, y: Any) -> Params:
     """Eq. 17 with the bias its proof needs, W₁ⱼ·v + b₁ⱼ = r(wⱼ·v − wⱼ·zⱼ)/(wⱼ·vⱼ − wⱼ·zⱼ): zero outside zⱼzⱼ₊₁.
 
     Interpolates and is flattest with n neurons, but f falls to 0 at each zⱼ: the mean square error does not become
-    O(δ²) as Proposition A.2 says; for equal arcs it tends to E y²/5. Mended, at width 3n: `generalising.circle`.
+    O(δ²) as Proposition A.2 says. For equal arcs it tends to E y²/5, for random ones it is larger, since a neuron
+    peaks in the middle of its arc and not at vⱼ. Mended, at width 3n: `generalising.circle`.
     """
     data = arcs(x, y)
     w, height, end = _middles(data)
@@ -107,7 +110,11 @@ def sim_bn_xor(d: int) -> Params:
 def _middles(data: Arcs) -> tuple[Floats, Floats, Floats]:
     """wⱼ, wⱼ·vⱼ and wⱼ·zⱼ = wⱼ·zⱼ₊₁, from the half arcs before and after each point."""
     before, after = np.roll(data.arcs, 1) / 2, data.arcs / 2
-    return unit(data.angles + (after - before) / 2), np.cos((after - before) / 2), np.cos((after + before) / 2)
+    return (
+        unit(data.angles + (after - before) / 2),
+        np.cos((after - before) / 2),
+        np.cos((after + before) / 2),
+    )
 
 
 def _on_circle(data: Arcs, w: Floats, slope: Floats, bias: Floats) -> Params:

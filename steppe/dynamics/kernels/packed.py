@@ -56,34 +56,57 @@ def step_and_product(P, u, x, decay, x_next, h):  # type: ignore[no-untyped-def]
 
 @kernel
 def products(P, X, index, H):  # type: ignore[no-untyped-def]
-    """H[i] = W x for each example of the batch."""
-    H[: len(index)] = 0
+    """H[i] = W x for each example of the batch; two examples at a time share the loads of the weights."""
+    n = len(index)
+    H[:n] = 0
     for b in range(P.shape[0]):
+        first, last = b * LANES, (b + 1) * LANES
         for g in range(P.shape[1]):
             k, row = ROWS * g, P[b, g]
-            for i in range(len(index)):
-                x, hb = X[index[i]], H[i, b * LANES : (b + 1) * LANES]
-                q0, q1, q2, q3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+            for i in range(0, n - 1, 2):
+                x, z = X[index[i]], X[index[i + 1]]
+                hx, hz = H[i, first:last], H[i + 1, first:last]
+                x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+                z0, z1, z2, z3 = z[k], z[k + 1], z[k + 2], z[k + 3]
                 for j in range(LANES):
-                    low = q0 * row[j] + q1 * row[LANES + j]
-                    high = q2 * row[2 * LANES + j] + q3 * row[3 * LANES + j]
-                    hb[j] += low + high
+                    w0, w1, w2, w3 = row[j], row[LANES + j], row[2 * LANES + j], row[3 * LANES + j]
+                    hx[j] += (x0 * w0 + x1 * w1) + (x2 * w2 + x3 * w3)
+                    hz[j] += (z0 * w0 + z1 * w1) + (z2 * w2 + z3 * w3)
+            if n % 2:
+                x, hx = X[index[n - 1]], H[n - 1, first:last]
+                x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+                for j in range(LANES):
+                    low, high = x0 * row[j] + x1 * row[LANES + j], x2 * row[2 * LANES + j] + x3 * row[3 * LANES + j]
+                    hx[j] += low + high
 
 
 @kernel
 def rank_update(P, U, X, index, decay):  # type: ignore[no-untyped-def]
-    """W ← decay·W − Σᵢ U[i] xᵢᵀ over the batch."""
+    """W ← decay·W − Σᵢ U[i] xᵢᵀ over the batch; two examples at a time share the passes over the weights."""
+    n = len(index)
     for b in range(P.shape[0]):
+        first, last = b * LANES, (b + 1) * LANES
         for g in range(P.shape[1]):
             k, row = ROWS * g, P[b, g]
             for j in range(ROWS * LANES):
                 row[j] *= decay
-            for i in range(len(index)):
-                x, ub = X[index[i]], U[i, b * LANES : (b + 1) * LANES]
-                p0, p1, p2, p3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+            for i in range(0, n - 1, 2):
+                x, z = X[index[i]], X[index[i + 1]]
+                ux, uz = U[i, first:last], U[i + 1, first:last]
+                x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+                z0, z1, z2, z3 = z[k], z[k + 1], z[k + 2], z[k + 3]
                 for j in range(LANES):
-                    uj = ub[j]
-                    row[j] -= p0 * uj
-                    row[LANES + j] -= p1 * uj
-                    row[2 * LANES + j] -= p2 * uj
-                    row[3 * LANES + j] -= p3 * uj
+                    a, c = ux[j], uz[j]
+                    row[j] -= x0 * a + z0 * c
+                    row[LANES + j] -= x1 * a + z1 * c
+                    row[2 * LANES + j] -= x2 * a + z2 * c
+                    row[3 * LANES + j] -= x3 * a + z3 * c
+            if n % 2:
+                x, ux = X[index[n - 1]], U[n - 1, first:last]
+                x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+                for j in range(LANES):
+                    a = ux[j]
+                    row[j] -= x0 * a
+                    row[LANES + j] -= x1 * a
+                    row[2 * LANES + j] -= x2 * a
+                    row[3 * LANES + j] -= x3 * a

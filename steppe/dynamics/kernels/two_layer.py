@@ -105,7 +105,7 @@ class TwoLayerKernel:
 @kernel
 def _perturbation(residual, squared_norm, rho, zero):  # type: ignore[no-untyped-def]
     """c = ±ρ/‖∇‖; a fitted example has no direction and gets no perturbation."""
-    if residual == zero or squared_norm == zero:
+    if residual == zero or squared_norm == zero:  # noqa: PLR1714 (compiled)
         return zero
     c = rho / np.sqrt(squared_norm)
     return c if residual > zero else -c

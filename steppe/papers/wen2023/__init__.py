@@ -1,4 +1,4 @@
-"""Wen, Li, Ma 2023: Sharpness minimization algorithms do not only minimize sharpness to achieve better generalization."""
+"""Wen, Li and Ma 2023: when the flattest minimisers generalise, and when they memorise."""
 
 from steppe.papers.catalogue import Paper
 from steppe.papers.wen2023.claims import CLAIMS

@@ -45,12 +45,12 @@ def _falls_from_peak(figure: str, name: str, least: float) -> Callable[[Evidence
 
 def _attains_bound(evidence: Evidence) -> Finding:
     """The trace against the least one of a net with the same outputs, so that a small residual does not matter."""
-    excesses = [
-        e.result["final"]["trace"] / e.result["final"]["least_trace"] - 1 for e in evidence["fig4b"]
-    ]
+    excesses = [e.result["final"]["trace"] / e.result["final"]["least_trace"] - 1 for e in evidence["fig4b"]]
     traces = _last(evidence["fig4b"], "trace")
-    detail = f"{_spread(excesses)}; trace {_spread(traces)}, bound at interpolation {lower_bound(evidence['fig4b']):.3f}"
-    return Finding(_median(excesses), 0 <= min(excesses) and max(excesses) <= 0.01, detail)
+    detail = (
+        f"{_spread(excesses)}; trace {_spread(traces)}, bound at interpolation {lower_bound(evidence['fig4b']):.3f}"
+    )
+    return Finding(_median(excesses), min(excesses) >= 0 and max(excesses) <= 0.01, detail)
 
 
 def _never_below_bound(evidence: Evidence) -> Finding:
@@ -93,7 +93,7 @@ def _memorising(evidence: Evidence) -> Finding:
 
 CLAIMS = (
     Claim(
-        "fig1a-generalises", "Figure 1a", "Without bias, gradient descent with weight decay reaches perfect generalisation.",
+        "fig1a-generalises", "Figure 1a", "Without bias, GD with weight decay reaches perfect generalisation.",
         f"test accuracy ≥ {PERFECT}", _accuracy("fig1a", lambda a: a >= PERFECT), ("fig1a",),
     ),
     Claim(
@@ -126,20 +126,23 @@ CLAIMS = (
         f"test accuracy < {PERFECT}", _accuracy("fig4b", lambda a: a < PERFECT), ("fig4b",),
     ),
     Claim(
-        "fig4-baseline-sharper", "Figure 4", "Gradient descent with weight decay ends sharper than 1-SAM (bias).",
+        "fig4-baseline-sharper", "Figure 4", "GD with weight decay ends sharper than 1-SAM (bias).",
         "ratio of traces 4a/4b above 1 in every seed", _ratio("trace", "fig4a", "fig4b"), ("fig4a", "fig4b"),
     ),
     Claim(
         "fig4-baseline-generalises-better", "Figure 4", "… and generalises better.",
-        "ratio of accuracies 4a/4b above 1 in every seed", _ratio("test_accuracy", "fig4a", "fig4b"), ("fig4a", "fig4b"),
+        "ratio of accuracies 4a/4b above 1 in every seed", _ratio("test_accuracy", "fig4a", "fig4b"),
+        ("fig4a", "fig4b"),
     ),
     Claim(
         "fig1b-fig4b-architecture", "Figure 4, caption",
         "The bias alone makes the difference: the same 1-SAM generalises better without it.",
-        "ratio of accuracies 1b/4b above 1 in every seed", _ratio("test_accuracy", "fig1b", "fig4b"), ("fig1b", "fig4b"),
+        "ratio of accuracies 1b/4b above 1 in every seed", _ratio("test_accuracy", "fig1b", "fig4b"),
+        ("fig1b", "fig4b"),
     ),
     Claim(
-        "thm4.1-memorising", "Theorem 4.1", "The memorising net interpolates and has the least trace (d = 30, n = 100).",
+        "thm4.1-memorising", "Theorem 4.1",
+        "The memorising net interpolates and has the least trace (d = 30, n = 100).",
         "trace = 4√31 = 22.271", _memorising,
     ),
     Claim(

@@ -32,4 +32,3 @@ def _measured(params: dict[str, Any], x: Any, y: Any) -> tuple[float, float]:
     with jax.enable_x64(True):
         problem = Problem(TwoLayer(), {k: np.asarray(v, float) for k, v in params.items()}, x, y, losses.mse)
         return measures.trace(problem, problem.w0).value, measures.loss(problem, problem.w0).value
-

@@ -37,7 +37,7 @@ class Training:
     per_decade: int = 20
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
-        """Train; curves of train loss, test loss, test accuracy, trace and norm against epochs, and their last values."""
+        """Train; curves of losses, test accuracy, trace and norm against epochs, and their last values."""
         import jax
 
         with jax.enable_x64(self.precision == "float64"):
@@ -52,7 +52,7 @@ class Training:
 
         problem, test = self.problems()
         rows = [(r.lr, r.rho, r.batch_size, r.weight_decay, r.epochs) for r in self.stages]
-        record = {
+        record: dict[str, Callable[[Any, Any], Any]] = {
             "train_loss": measures.loss,
             "test_loss": lambda p, w: measures.loss(test, w),
             "test_accuracy": lambda p, w: measures.accuracy(test, w),
@@ -101,7 +101,7 @@ class Training:
 
 
 def least_trace(problem: Any, w: Any) -> float:
-    """The least trace of any 2-MLP-Bias with this net's own outputs: the bound of Eq. 3, valid away from interpolation."""
+    """The least trace of any 2-MLP-Bias with this net's own outputs: Eq. 3, valid away from interpolation too."""
     import numpy as np
 
     from steppe.constructions import bounds

@@ -6,9 +6,7 @@ from steppe import check
 from steppe.problems.data.hypercube import Floats, Split
 
 
-def ball(
-    d: int, n: int, *, radius: float | None = None, test: int = 0, key: int | np.random.Generator = 0
-) -> Split:
+def ball(d: int, n: int, *, radius: float | None = None, test: int = 0, key: int | np.random.Generator = 0) -> Split:
     """x uniform in the ball of `radius` (√d by default), y = |x₁| − |x₂|: a 2-MLP-No-Bias with four neurons.
 
     >>> x, y, _, _ = ball(10, 1000, key=0)
@@ -27,7 +25,8 @@ def _uniform(rng: np.random.Generator, d: int, n: int, radius: float) -> Floats:
     direction = rng.standard_normal((n, d))
     # ‖x‖/radius has distribution function t^d.
     length = radius * rng.random((n, 1)) ** (1 / d)
-    return direction * (length / np.linalg.norm(direction, axis=1, keepdims=True))
+    x: Floats = direction * (length / np.linalg.norm(direction, axis=1, keepdims=True))
+    return x
 
 
 def _label(x: Floats) -> Floats:

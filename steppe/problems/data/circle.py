@@ -45,5 +45,6 @@ def circle(
 def _points(rng: np.random.Generator, d: int, n: int, radius: float) -> Floats:
     angle = rng.uniform(0, 2 * np.pi, n)
     rest = rng.standard_normal((n, d - 2))
-    rest *= np.sqrt(radius**2 - 1) / np.linalg.norm(rest, axis=1, keepdims=True)
+    if d > 2:
+        rest *= np.sqrt(radius**2 - 1) / np.linalg.norm(rest, axis=1, keepdims=True)
     return np.concatenate([np.cos(angle)[:, None], np.sin(angle)[:, None], rest], axis=1)

@@ -4,13 +4,12 @@ import numpy as np
 
 from steppe import check
 from steppe.problems.data.hypercube import Floats, Split
+from steppe.problems.data.parity import corners
 
 _CORNERS = np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
 
 
-def complete(
-    d: int, tails: int | None = None, *, test: int = 0, key: int | np.random.Generator = 0
-) -> Split:
+def complete(d: int, tails: int | None = None, *, test: int = 0, key: int | np.random.Generator = 0) -> Split:
     """{−1, 1}² × S with y = x₁x₂, S of `tails` (by default d − 1) distinct points of {−1, 1}^{d−2}.
 
     The differences S − S span all d − 2 dimensions, as Condition 1 asks; there are 4·tails training points.
@@ -28,7 +27,7 @@ def complete(
     rng = np.random.default_rng(key)
     chosen = _spanning(rng, d - 2, size)
     x = np.concatenate([np.tile(_CORNERS, (size, 1)), np.repeat(chosen, 4, axis=0)], axis=1)
-    x_test = 2.0 * rng.integers(0, 2, (test, d)) - 1.0
+    x_test = corners(rng, test, d)
     return Split(x, x[:, 0] * x[:, 1], x_test, x_test[:, 0] * x_test[:, 1])
 
 
@@ -37,12 +36,11 @@ def _spanning(rng: np.random.Generator, k: int, size: int) -> Floats:
 
     Drawing until the rank is right would take for ever where size = k + 1 and k is small.
     """
-    start = 2.0 * rng.integers(0, 2, (1, k)) - 1.0
+    start = corners(rng, 1, k)
     chosen = np.concatenate([start, start * (1 - 2 * np.eye(k))])
     chosen = _mixed(rng, chosen)
     while len(chosen) < size:
-        more = 2.0 * rng.integers(0, 2, (2 * size, k)) - 1.0
-        together = np.concatenate([chosen, more])
+        together = np.concatenate([chosen, corners(rng, 2 * size, k)])
         _, first = np.unique(together, axis=0, return_index=True)
         chosen = together[np.sort(first)][:size]
     return chosen
@@ -52,7 +50,7 @@ def _mixed(rng: np.random.Generator, points: Floats) -> Floats:
     """A random spanning set in place of the neighbours, where one is drawn within a few tries."""
     k = points.shape[1]
     for _ in range(100):
-        drawn = 2.0 * rng.integers(0, 2, points.shape) - 1.0
+        drawn = corners(rng, *points.shape)
         if len(np.unique(drawn, axis=0)) == len(drawn) and np.linalg.matrix_rank(drawn[1:] - drawn[0]) == k:
             return drawn
     return points

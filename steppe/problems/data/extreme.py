@@ -4,9 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe import check
 from steppe.problems.data.hypercube import Floats, Split
+
+Flags = NDArray[np.bool_]
 
 
 def sign_of_first(x: Floats) -> Floats:
@@ -41,7 +44,7 @@ def ellipsoid(
     return Split(x[:n], label(x[:n]), x[n:], label(x[n:]))
 
 
-def is_extreme(x: Any) -> np.ndarray:
+def is_extreme(x: Any) -> Flags:
     """Which rows of x are vertices of the convex hull of all rows; a repeated vertex counts each time.
 
     A row is a vertex when some w has w·xᵢ > w·xⱼ for all other points, and that w is its proof. Directions from the
@@ -61,7 +64,7 @@ def is_extreme(x: Any) -> np.ndarray:
     return _vertices(scaled)[group.reshape(-1)]
 
 
-def _vertices(points: Floats) -> np.ndarray:
+def _vertices(points: Floats) -> Flags:
     known = _proven(points, points) | _proven(points, _whitened(points))
     inside = np.zeros(len(points), dtype=bool)
     for i in range(len(points)):
@@ -91,13 +94,14 @@ def _direction(away: Floats) -> Floats:
     return np.asarray(found.x[:d], dtype=np.float64)
 
 
-def _proven(points: Floats, directions: Floats) -> np.ndarray:
+def _proven(points: Floats, directions: Floats) -> Flags:
     """Is each point the only furthest one along its direction?"""
     reach = directions @ points.T
     own = np.diagonal(reach).copy()
     np.fill_diagonal(reach, -np.inf)
     rounding = 1e-12 * np.abs(directions).sum(axis=1)
-    return own - reach.max(axis=1) > rounding
+    proven: Flags = own - reach.max(axis=1) > rounding
+    return proven
 
 
 def _whitened(points: Floats) -> Floats:

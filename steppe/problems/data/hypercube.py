@@ -34,24 +34,25 @@ def xor(d: int, n: int, *, test: int = 0, replace: bool = True, key: int | np.ra
     if not replace and d < 63 and n > 2**d:
         check.refuse("n", f"at most 2^d = {2**d} without replacement", n, "Lower n, raise d, or pass replace=True.")
     rng = np.random.default_rng(key)
-    x = _points(rng, d, n) if replace else _distinct(rng, d, n)
-    x_test = _points(rng, d, test)
+    x = corners(rng, n, d) if replace else _distinct(rng, d, n)
+    x_test = corners(rng, test, d)
     return Split(x, x[:, 0] * x[:, 1], x_test, x_test[:, 0] * x_test[:, 1])
 
 
-def _points(rng: np.random.Generator, d: int, n: int) -> Floats:
-    return 2.0 * rng.integers(0, 2, (n, d)) - 1.0
+def corners(rng: np.random.Generator, n: int, d: int) -> Floats:
+    """n uniform corners of {−1, 1}^d."""
+    return (2.0 * rng.integers(0, 2, (n, d)) - 1.0).astype(np.float64)
 
 
 def _distinct(rng: np.random.Generator, d: int, n: int) -> Floats:
     if d <= 20:
         codes = rng.choice(2**d, size=n, replace=False)
-        return 2.0 * ((codes[:, None] >> np.arange(d)) & 1) - 1.0
+        return (2.0 * ((codes[:, None] >> np.arange(d)) & 1) - 1.0).astype(np.float64)
     # Above 2^20 corners a repeat among n is rare or n is huge: draw again until none is left.
-    x = _points(rng, d, n)
+    x = corners(rng, n, d)
     while True:
         _, first = np.unique(x, axis=0, return_index=True)
         if len(first) == n:
             return x
         repeated = np.setdiff1d(np.arange(n), first)
-        x[repeated] = _points(rng, d, len(repeated))
+        x[repeated] = corners(rng, len(repeated), d)

@@ -9,7 +9,13 @@ from steppe.problems.data.hypercube import Floats, Split
 
 
 def gaussian_mixture(
-    centres: Any, labels: Any, n: int, *, spread: float = 1.0, test: int = 0, key: int | np.random.Generator = 0
+    centres: Any,
+    labels: Any,
+    n: int,
+    *,
+    spread: float = 1.0,
+    test: int = 0,
+    key: int | np.random.Generator = 0,
 ) -> Split:
     """x = centre_c + spread · N(0, I), y = labels[c], c uniform over the rows of `centres` (k, d).
 
@@ -33,9 +39,7 @@ def gaussian_mixture(
     return Split(x[:n], y[:n], x[n:], y[n:])
 
 
-def xor_mixture(
-    d: int, n: int, *, spread: float = 0.3, test: int = 0, key: int | np.random.Generator = 0
-) -> Split:
+def xor_mixture(d: int, n: int, *, spread: float = 0.3, test: int = 0, key: int | np.random.Generator = 0) -> Split:
     """Four components around (±1, ±1, 0, …), y = the product of the two signs: P_xor with Gaussian clouds."""
     d = check.integer("d", d, minimum=2, remedy="The four centres need two coordinates.")
     centres: Floats = np.zeros((4, d))

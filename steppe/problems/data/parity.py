@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steppe import check
-from steppe.problems.data.hypercube import Split
+from steppe.problems.data.hypercube import Split, corners
 
 
 def parity(
@@ -24,5 +24,5 @@ def parity(
         rule = f"different numbers from 0 to {d - 1}"
         check.refuse("coordinates", rule, coordinates, "Name the columns of x whose product is the label.")
     rng = np.random.default_rng(key)
-    x, x_test = (2.0 * rng.integers(0, 2, (size, d)) - 1.0 for size in (n, test))
+    x, x_test = corners(rng, n, d), corners(rng, test, d)
     return Split(x, x[:, chosen].prod(axis=1), x_test, x_test[:, chosen].prod(axis=1))

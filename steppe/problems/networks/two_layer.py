@@ -40,7 +40,7 @@ class TwoLayer(ClosedForm):
 
     def preactivations(self, params: Params, x: Array) -> Array:
         h: Array = x @ params["W1"].T
-        return h + params["b1"] if self.bias else h
+        return h + params["b1"][None] if self.bias else h
 
     def __call__(self, params: Params, x: Array) -> Array:
         output: Array = self.activation(self.preactivations(params, x)) @ params["W2"]
@@ -50,6 +50,6 @@ class TwoLayer(ClosedForm):
         """‖∇f‖² = ‖W₂ ⊙ σ′(h)‖² ‖x′‖² + ‖σ(h)‖² (wen2023, Eq. 2) and Δf = ‖x′‖² Σⱼ W₂ⱼ σ″(hⱼ), x′ = (x, 1)."""
         h = self.preactivations(params, x)
         lengths = jnp.sum(x**2, axis=1) + (1 if self.bias else 0)
-        slopes = params["W2"] * self.activation.slope(h)
+        slopes = params["W2"][None] * self.activation.slope(h)
         norms = jnp.sum(slopes**2, axis=1) * lengths + jnp.sum(self.activation(h) ** 2, axis=1)
         return norms, lengths * (self.activation.curvature(h) @ params["W2"])

@@ -1,0 +1,16 @@
+"""The tests are stricter than use: 64 bits, no silent broadcasting between ranks, warnings are errors."""
+
+import os
+
+# Before JAX starts: one thread a test process, since the tests run in as many processes as there are cores.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+os.environ.setdefault("MPLBACKEND", "agg")
+
+import hypothesis
+import jax
+
+# Examples compile: a deadline would measure the compiler. Derandomised: the same tree gives the same verdict.
+hypothesis.settings.register_profile("steppe", deadline=None, derandomize=True, max_examples=50)
+hypothesis.settings.load_profile("steppe")
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -1,0 +1,125 @@
+"""1-SAM on wen2023's two-layer net (d 30, m 500, n 100, float32): ours, autodiff, PyTorch, and the hardware limit."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from steppe import losses
+from steppe.bench import Ratio
+from steppe.bench.timing import best_times
+from steppe.dynamics import SAM
+from steppe.dynamics.kernels.packed import kernel
+from steppe.dynamics.kernels.two_layer import TwoLayerKernel
+from steppe.dynamics.order import block
+from steppe.problems import Problem
+from steppe.problems.data import xor
+from steppe.problems.networks import TwoLayer
+
+D, M, N, LR, RHO = 30, 500, 100, 0.01, 0.05
+OURS_STEPS, SCAN_STEPS, TORCH_STEPS, STREAMS = 60_000, 5_000, 300, 60_000
+
+
+def measure() -> list[Ratio]:
+    """Microseconds a step of each, in one run. The limit is one read and one write of every weight."""
+    network, data = TwoLayer(), xor(D, N, key=0)
+    start = network.init(D, M, np.random.default_rng(0), np.float32)
+    problem = Problem(network, start, data.x, data.y, losses.mse)
+    order = block(0, N, 0)
+    contenders: dict[str, tuple[Callable[[], object], int]] = {
+        "ours": (_ours(problem, order, runs=1), OURS_STEPS),
+        "two runs": (_ours(problem, order, runs=2), 2 * OURS_STEPS),
+        "lax.scan": (_scan(problem, order), SCAN_STEPS),
+        "limit": (_stream(problem), STREAMS),
+    }
+    if find_spec("torch") is not None:
+        contenders["torch"] = (_torch(start, data.x, data.y, order), TORCH_STEPS)
+    best = {name: 1e6 * seconds for name, seconds in best_times(contenders).items()}
+    ours = best["ours"]
+
+    def ratio(peer: str, theirs: float, target: str) -> Ratio:
+        return Ratio("1-SAM step", peer, ours, theirs, "µs", theirs / ours, target)
+
+    results = [
+        ratio("lax.scan over autodiff", best["lax.scan"], "target ≥ 8"),
+        ratio(
+            "stream the weights once (limit)", best["limit"], f"{ours / best['limit']:.2f} × the limit, target ≤ 2.5"
+        ),
+        Ratio(
+            "1-SAM step, two runs at once", "one run", best["two runs"], ours, "µs", ours / best["two runs"], "2 cores"
+        ),
+    ]
+    if "torch" in best:
+        results.insert(0, ratio("eager PyTorch, one thread", best["torch"], "target ≥ 200"))
+    return results
+
+
+def _ours(problem: Problem, order: Any, *, runs: int) -> Callable[[], object]:
+    path = TwoLayerKernel(problem, SAM(LR, RHO))
+    state, pool = path.start(problem.w0), ThreadPoolExecutor(runs)
+
+    def steps(_: int) -> object:
+        return path.advance(state, order, first=0, offset=0, count=OURS_STEPS, target=0.0)
+
+    return lambda: list(pool.map(steps, range(runs)))
+
+
+def _scan(problem: Problem, order: Any) -> Callable[[], object]:
+    """What a careful user of JAX writes: one scan over the steps, both gradients by autodiff."""
+
+    def step(w: Any, i: Any) -> tuple[Any, None]:
+        g = jax.grad(problem.example_loss)(w, i)
+        norm = jnp.linalg.norm(g)
+        g = jax.grad(problem.example_loss)(w + RHO * jnp.where(norm > 0, g / norm, 0.0), i)
+        return w - LR * g, None
+
+    steps = jax.jit(lambda w, order: jax.lax.scan(step, w, order)[0])
+    indices = jnp.asarray(order.ravel()[:SCAN_STEPS])
+    return lambda: steps(problem.w0, indices).block_until_ready()
+
+
+@kernel
+def _stream_weights(weights, factor, times):  # type: ignore[no-untyped-def]
+    for _ in range(times):
+        for k in range(weights.size):
+            weights[k] *= factor
+
+
+def _stream(problem: Problem) -> Callable[[], object]:
+    weights = np.array(problem.w0)
+    return lambda: _stream_weights(weights, np.float32(1), STREAMS)
+
+
+def _torch(start: dict[str, Any], x: Any, y: Any, order: Any) -> Callable[[], object]:
+    """The same steps as PyTorch users write them: a module, autograd, parameters moved in place."""
+    import torch
+
+    W1, b1, W2 = (torch.tensor(start[name], requires_grad=True) for name in ("W1", "b1", "W2"))
+    X, Y = torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32)
+    params = (W1, b1, W2)
+
+    def loss(i: int) -> Any:
+        return (torch.relu(X[i] @ W1.T + b1) @ W2 - Y[i]) ** 2
+
+    def steps() -> None:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        for i in order.ravel()[:TORCH_STEPS].tolist():
+            gradients = torch.autograd.grad(loss(i), params)
+            norm = torch.sqrt(sum((g * g).sum() for g in gradients))
+            moves = [RHO * g / norm for g in gradients]
+            with torch.no_grad():
+                for p, move in zip(params, moves, strict=True):
+                    p += move
+            ascended = torch.autograd.grad(loss(i), params)
+            with torch.no_grad():
+                for p, move, g in zip(params, moves, ascended, strict=True):
+                    p -= move
+                    p -= LR * g
+        torch.set_num_threads(threads)
+
+    return steps

@@ -1,0 +1,135 @@
+"""Laws of every dynamics on every problem."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from families import FAMILY, two_layer
+from oracles import numpy_sam
+
+import steppe
+from steppe import losses, until, when
+from steppe.dynamics import GD, SAM
+from steppe.dynamics.order import block
+
+DYNAMICS = {
+    "gd": GD(0.05, weight_decay=0.1),
+    "sgd": GD(0.05, batch_size=4),
+    "1-sam": SAM(0.02, 0.1),
+    "m-sam": SAM(0.02, 0.1, 3, weight_decay=0.05),
+    "sam": SAM(0.02, 0.1, None),
+}
+# Networks whose examples see each other have no example losses of their own.
+PROBLEMS = [name for name in FAMILY if name != "batch-statistics"]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+def test_same_key_same_run(problem, dynamics):
+    p, move = FAMILY[problem](), DYNAMICS[dynamics]
+    a, b = (steppe.run(p, move, stop=until.epochs(4), key=3) for _ in range(2))
+    np.testing.assert_array_equal(a.w, b.w)
+    for name, column in a.records.items():
+        np.testing.assert_array_equal(column, b.records[name])
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+def test_the_loop_is_its_steps(problem, dynamics):
+    """The compiled loop against single eager steps over the same batches."""
+    p, move = FAMILY[problem](), DYNAMICS[dynamics]
+    n, size = len(p), min(move.batch_size or len(p), len(p))
+    w = p.w0
+    for row in block(0, n, 0)[:2]:
+        for first in range(0, n, size):
+            index = None if size == n else jnp.asarray(row[first : first + size])
+            w, _ = move.step(p, w, index, key=jax.random.key(0))
+    r = steppe.run(p, move, stop=until.epochs(2), use_kernels=False)
+    np.testing.assert_allclose(r.w, w, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+def test_cutting_a_run_into_calls_changes_no_bit(dynamics, fast):
+    p, move = two_layer(d=11, n=10, width=70, dtype=np.float32), DYNAMICS[dynamics]
+    whole = steppe.run(p, move, stop=until.epochs(30), record={}, use_kernels=fast)
+    for per_call in (1, 7):
+        cut = steppe.run(p, move, stop=until.epochs(30), when=when.every(steps=per_call), use_kernels=fast)
+        np.testing.assert_array_equal(whole.w, cut.w)
+
+
+SHAPES = [
+    {"d": 30, "n": 40, "width": 130},
+    {"d": 30, "n": 40, "width": 130, "bias": False, "loss": losses.half_mse},
+    {"d": 2, "n": 3, "width": 1},
+    {"d": 13, "n": 10, "width": 64, "bias": False},
+    {"d": 4, "n": 1, "width": 65, "loss": losses.half_mse},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+def test_kernel_equals_generic_path_in_64_bits(dynamics, shape):
+    """1,000 steps: each adds its rounding, and nothing magnifies it away from interpolation."""
+    p, move = two_layer(**shape), DYNAMICS[dynamics]
+    fast, slow = (steppe.run(p, move, stop=until.steps(1000), use_kernels=k) for k in (True, False))
+    assert fast.outcome == slow.outcome
+    if fast.outcome != "stalled":  # where it stalls, rounding decides the step
+        assert (fast.steps, fast.gradients) == (slow.steps, slow.gradients)
+    if float(p.loss(slow.w)) > 1e-8:  # a residual of rounding size would decide the direction of a SAM step
+        np.testing.assert_allclose(fast.w, slow.w, atol=1e-10)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+def test_kernel_equals_generic_path_in_32_bits(bias, dynamics):
+    p = two_layer(bias=bias, d=30, n=40, width=130, dtype=np.float32)
+    fast, slow = (steppe.run(p, DYNAMICS[dynamics], stop=until.steps(100), use_kernels=k) for k in (True, False))
+    # 100 steps, each with rounding errors of a few units in the last place of weights below 1.
+    np.testing.assert_allclose(fast.w, slow.w, atol=100 * 4 * np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+@pytest.mark.parametrize("fast", [True, False])
+def test_both_paths_equal_the_formulas_written_out(bias, dynamics, fast):
+    """A third way: gradients by hand in numpy, no fusing, no autodiff."""
+    p, move = two_layer(bias=bias, d=7, n=10, width=20), DYNAMICS[dynamics]
+    size = min(move.batch_size or 10, 10)
+    rows = block(0, 10, 0)[:5]
+    batches = [row[k : k + size] for row in rows for k in range(0, 10, size)]
+    params = {name: np.asarray(a) for name, a in p.unravel(p.w0).items()}
+    rho = float(move.rho) if isinstance(move, SAM) else 0.0
+    expected = numpy_sam(
+        params, np.asarray(p.x), np.asarray(p.y), batches,
+        lr=float(move.lr), rho=rho, decay=float(move.weight_decay), scale=2.0,
+    )  # fmt: skip
+    r = steppe.run(p, move, stop=until.epochs(5), use_kernels=fast)
+    for name, array in p.unravel(r.w).items():
+        np.testing.assert_allclose(array, expected[name], rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_sam_without_radius_is_gradient_descent(fast):
+    p = two_layer(n=10)
+    for size in (1, 3, None):
+        a = steppe.run(p, SAM(0.05, 0.0, size), stop=until.epochs(5), use_kernels=fast)
+        b = steppe.run(p, GD(0.05, batch_size=size), stop=until.epochs(5), use_kernels=fast)
+        np.testing.assert_allclose(a.w, b.w, rtol=1e-12)
+
+
+def test_a_vmapped_step_is_a_loop_of_steps():
+    p, rates = FAMILY["tanh-half-mse"](), jnp.array([0.1, 0.01, 0.5])
+    step = lambda lr: GD(lr).step(p, p.w0, None, key=jax.random.key(0))[0]  # noqa: E731
+    together = jax.vmap(step)(rates)
+    np.testing.assert_allclose(together, jnp.stack([step(lr) for lr in rates]), rtol=1e-13)
+
+
+def test_every_epoch_visits_every_example_once_in_a_new_order():
+    rows = block(7, 23, 2)
+    assert (np.sort(rows, axis=1) == np.arange(23)).all()
+    assert len(np.unique(rows[:50], axis=0)) == 50
+    # Each example is equally likely to come first: χ² of the first column within four standard deviations.
+    counts = np.bincount(rows[:, 0], minlength=23)
+    chi2 = ((counts - len(rows) / 23) ** 2 / (len(rows) / 23)).sum()
+    assert abs(chi2 - 22) < 4 * np.sqrt(2 * 22)
