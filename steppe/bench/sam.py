@@ -114,12 +114,12 @@ def _torch(start: dict[str, Any], x: Any, y: Any, order: Any) -> Callable[[], ob
             moves = [RHO * g / norm for g in gradients]
             with torch.no_grad():
                 for p, move in zip(params, moves, strict=True):
-                    p += move
+                    p.add_(move)
             ascended = torch.autograd.grad(loss(i), params)
             with torch.no_grad():
                 for p, move, g in zip(params, moves, ascended, strict=True):
-                    p -= move
-                    p -= LR * g
+                    p.sub_(move)
+                    p.sub_(LR * g)
         torch.set_num_threads(threads)
 
     return steps

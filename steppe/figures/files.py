@@ -12,10 +12,11 @@ def save(figure: Any, numbers: Mapping[str, Any], stem: Path) -> list[Path]:
     """Write stem.png, stem.pdf and stem.json; the same numbers give the same bytes."""
     import matplotlib
 
+    text = json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     stem.parent.mkdir(parents=True, exist_ok=True)
     png, pdf, data = (stem.with_name(stem.name + ending) for ending in (".png", ".pdf", ".json"))
     with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
         figure.savefig(png, metadata={"Software": None})
         figure.savefig(pdf, metadata={"CreationDate": None, "ModDate": None})
-    data.write_text(json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    data.write_text(text, encoding="utf-8")
     return [png, pdf, data]

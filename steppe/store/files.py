@@ -23,7 +23,7 @@ def write_parquet(path: Path, columns: Arrays) -> None:
 
     table: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
-        flat = np.ascontiguousarray(column).reshape(len(column), -1)
+        flat = np.ascontiguousarray(column).reshape(len(column), int(np.prod(np.shape(column)[1:])))
         names = [name] if np.ndim(column) == 1 else [f"{name}[{k}]" for k in range(flat.shape[1])]
         table |= dict(zip(names, map(np.ascontiguousarray, flat.T), strict=True))
     with duckdb.connect(config={"threads": 1}) as db:

@@ -14,6 +14,7 @@ def query(store: Store, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     import duckdb
 
     with _database(store) as db:
+        db.execute("SET enable_external_access = false")  # a question may not write files
         try:
             answer = db.sql(sql)
         except duckdb.Error as error:
@@ -37,7 +38,7 @@ def export_csv(store: Store, path: Path) -> int:
 
 
 def _database(store: Store) -> Any:
-    """A database in memory that sees the files of whole runs only, and cannot write to any."""
+    """A database in memory with a copy of the curves of all runs, after their files have been checked."""
     import duckdb
 
     folders = [store.root / id for id in store.ids()]
@@ -56,5 +57,4 @@ def _database(store: Store) -> Any:
         "INSERT INTO runs VALUES (?, ?, ?)",
         [(id, about["spec"]["kind"], dumps(about["spec"])) for id, about in abouts.items()],
     )
-    db.execute("SET enable_external_access = false")
     return db

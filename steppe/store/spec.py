@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+_DIGITS = 20
+
 
 def canonical(spec: Any) -> dict[str, Any]:
     """The spec as plain JSON with the name of its class, equal for equal specs."""
@@ -20,7 +22,11 @@ def canonical(spec: Any) -> dict[str, Any]:
 
 def address(spec: Any) -> str:
     """The folder name of a spec: the first 20 hex digits of the sha256 of its canonical JSON."""
-    return hashlib.sha256(dumps(canonical(spec)).encode()).hexdigest()[:20]
+    return hashlib.sha256(dumps(canonical(spec)).encode()).hexdigest()[:_DIGITS]
+
+
+def is_address(name: str) -> bool:
+    return len(name) == _DIGITS and set(name) <= set("0123456789abcdef")
 
 
 def dumps(value: Any, indent: int | None = None) -> str:

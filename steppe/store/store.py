@@ -26,7 +26,7 @@ from steppe.store.files import (
     write_parquet,
     write_safetensors,
 )
-from steppe.store.spec import address, canonical, dumps, plain
+from steppe.store.spec import address, canonical, dumps, is_address, plain
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ class Store:
         return Entry(self._folder(id), verified_about(self._folder(id)))
 
     def ids(self) -> list[str]:
-        return sorted(p.name for p in self.root.glob("*") if p.is_dir() and not p.name.startswith("."))
+        """The names of the runs there are, damaged ones included."""
+        return sorted(p.name for p in self.root.glob("*") if p.is_dir() and is_address(p.name))
 
     def remove(self, id: str) -> None:
         """Drop a run, whole or damaged, and what is left of an unfinished one."""

@@ -3,8 +3,7 @@
 import numpy as np
 
 from steppe import check
-from steppe.problems.data.hypercube import Floats, Split
-from steppe.problems.data.parity import corners
+from steppe.problems.data.hypercube import Floats, Split, corners
 
 _CORNERS = np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
 

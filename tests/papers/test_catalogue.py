@@ -1,0 +1,113 @@
+import dataclasses
+import re
+
+import pytest
+
+from steppe.check import ArgumentError
+from steppe.papers import reproduce
+from steppe.papers.catalogue import Claim, Figure, Finding, Paper, figures, paper, papers
+from steppe.papers.report import page
+from steppe.papers.verdicts import Measured, measure
+from steppe.papers.wen2023.table2 import PAPER as TABLE2
+from steppe.store import Store, address
+
+
+@pytest.mark.parametrize("found", papers().values(), ids=lambda p: p.id)
+def test_every_paper_is_well_formed(found):
+    ids = [f.id for f in found.figures] + [c.id for c in found.claims]
+    assert len(set(ids)) == len(ids)
+    for figure in found.figures:
+        assert set(figure.specs) == set(figure.seconds) == {"smoke", "paper"}
+        for specs in figure.specs.values():
+            assert len({address(s) for s in specs}) == len(specs) > 0
+    for claim in found.claims:
+        assert claim.statement
+        assert claim.source
+        assert claim.expected
+        for need in claim.needs:
+            found.figure(need)
+
+
+def test_table_2_is_the_papers():
+    """wen2023, table 2, figures 1 and 4: lr, rho, batch, weight decay, epochs; width 500, d 30, n 100."""
+    rows = {
+        id: (spec.network, [dataclasses.astuple(r) for r in spec.stages], spec.width, spec.d, spec.n)
+        for id, spec in TABLE2.items()
+    }
+    sizes = (500, 30, 100)
+    assert rows["fig1a"] == ("no-bias", [(0.01, 0, 100, 0.05, 1e5)], *sizes)
+    assert rows["fig1b"] == ("no-bias", [(0.01, 0.05, 1, 0, 1e5)], *sizes)
+    assert rows["fig4a"] == ("bias", [(0.01, 0, 100, 0.05, 1e5)], *sizes)
+    assert rows["fig4b"] == ("bias", [(0.01, 0.05, 1, 0, 2e5), (0.01, 0.1, 1, 0, 4e5)], *sizes)
+
+
+def test_names():
+    assert [f.id for _, f in figures("wen2023/fig4b")] == ["fig4b"]
+    assert len(figures("wen2023")) == len(paper("wen2023").figures)
+    with pytest.raises(ArgumentError, match="Did you mean 'wen2023'"):
+        paper("wen2032")
+    with pytest.raises(ArgumentError, match="Did you mean 'fig4"):
+        figures("wen2023/fig4")
+    with pytest.raises(ArgumentError, match="wen2023/fig4b"):
+        figures("wen203/fig4b")
+
+
+def test_one_thing_changed():
+    spec = TABLE2["fig4b"]
+    changed = reproduce.override(spec, ["width=200", "rho=0.2", "precision=float64"])
+    assert (changed.width, changed.precision, [r.rho for r in changed.stages]) == (200, "float64", [0.2, 0.2])
+    assert address(changed) != address(spec)
+    assert reproduce.override(spec, ["epochs=1e3"]).stages[0].epochs == 1000
+    for bad, message in (
+        ("wdth=200", "Did you mean 'width'"),
+        ("width", "KEY=VALUE"),
+        ("width=many", "not of type int"),
+        ("width=1.5", "not of type int"),
+        ("stages=3", "no parameter 'stages'"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            reproduce.override(spec, [bad])
+
+
+@dataclasses.dataclass(frozen=True)
+class Nothing:
+    n: int = 0
+
+
+def little_paper(check, **options):
+    figure = Figure("fig", "t", {"smoke": (Nothing(),), "paper": (Nothing(1),)}, dict, dict, {"smoke": 1, "paper": 1})
+    return Paper("p", "t", (figure,), (Claim("c", "s", "statement", "expected", check, **options),))
+
+
+@pytest.mark.parametrize(
+    ("holds", "misprint", "verdict", "fine"),
+    [
+        (True, False, "holds", True),
+        (False, False, "fails", False),
+        (False, True, "fails", True),
+        (True, True, "holds", False),
+    ],
+)
+def test_verdicts(tmp_path, holds, misprint, verdict, fine):
+    p = little_paper(lambda evidence: Finding(1.5, holds, "detail"), misprint=misprint)
+    result = measure(p, p.claims[0], "smoke", Store(tmp_path))
+    assert (result.verdict, result.measured, result.as_it_should, result.id) == (verdict, 1.5, fine, "p/c")
+
+
+def test_a_claim_whose_runs_are_missing_is_not_run(tmp_path):
+    p = little_paper(lambda evidence: Finding(1.0, True), needs=("fig",))
+    result = measure(p, p.claims[0], "smoke", Store(tmp_path))
+    assert (result.verdict, result.measured) == ("not-run", None)
+    assert "fig" in result.detail
+
+
+def test_the_report_is_one_page_with_everything_inside(tmp_path):
+    png = tmp_path / "a.png"
+    png.write_bytes(b"\x89PNG not really")
+    row = Measured("p/<c>", "Thm 1", "a < b & c", "≥ 1", 1.25, "holds", False, "smoke", 0.1, "5 seeds")
+    html = page([row], [("caption <x>", png)], version="1")
+    assert "p/&lt;c&gt;" in html
+    assert "a &lt; b &amp; c" in html
+    assert "data:image/png;base64," in html
+    assert not re.search(r'(src|href)="(?!data:)', html)
+    assert "1 of 1 claims" in html

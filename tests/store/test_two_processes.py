@@ -1,0 +1,93 @@
+"""Two processes and one run: one computes, the other reads; a killed one goes on to the same bytes."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from store.toy import Count
+
+from steppe.store import Store, address
+
+SLOW = Count(20, pause=0.05)
+SCRIPT = """
+import sys
+sys.path.insert(0, "tests")
+from store.toy import Count
+from steppe.store import Store
+spec = Count(20, pause=0.05)
+print("start", flush=True)
+entry = Store(sys.argv[1], checkpoint_seconds=0.0).compute(spec, spec.compute, waiting=lambda: print("waiting", flush=True))
+print(entry.about["seconds"], flush=True)
+"""
+
+TRAINING = """
+import sys
+from steppe.papers.wen2023.training import Row, Training
+from steppe.store import Store
+stages = (Row(0.01, 0.05, 1, 0.0, 3000), Row(0.01, 0.0, 100, 0.05, 3000), Row(0.01, 0.1, 30, 0.0, 500))
+spec = Training("bias", stages, width=120, test=500, per_decade=10)
+print("start", flush=True)
+entry = Store(sys.argv[1], checkpoint_seconds=0.0).compute(spec, lambda c: spec.compute(c, None))
+print(entry.id, flush=True)
+"""
+
+
+def start(script, root):
+    return subprocess.Popen(
+        [sys.executable, "-c", script, str(root)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finished(process):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out.split()
+
+
+def contents(folder):
+    return {name: (folder / name).read_bytes() for name in ("result.json", "curves.parquet", "params.safetensors")}
+
+
+def test_one_computes_and_the_other_reads(tmp_path):
+    processes = [start(SCRIPT, tmp_path) for _ in range(3)]
+    answers = [finished(p) for p in processes]
+    assert sum("waiting" in a for a in answers) == 2
+    assert len({a[-1] for a in answers}) == 1  # the very same run, seconds and all
+    assert Store(tmp_path).get(SLOW).result == {"sum": 190.0}
+
+
+def test_a_killed_count_goes_on(tmp_path):
+    process = start(SCRIPT, tmp_path)
+    assert process.stdout.readline() == "start\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert Store(tmp_path).ids() == []
+    saved = Store(tmp_path)._checkpoint(address(SLOW)).load()
+    assert 0 < len(saved["done"]) < 20
+    finished(start(SCRIPT, tmp_path))
+    assert Store(tmp_path).get(SLOW).result == {"sum": 190.0}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_training_killed_at_random_moments_ends_in_the_same_bytes(tmp_path, seed):
+    """Three stages (1-SAM, full batch, mini-batch), killed again and again by SIGKILL."""
+    whole = tmp_path / "whole"
+    (id,) = finished(start(TRAINING, whole))[1:]
+    expected = contents(whole / id)
+
+    moments, kills, root = random.Random(seed), 0, tmp_path / "killed"
+    for _ in range(4):
+        process = start(TRAINING, root)
+        assert process.stdout.readline() == "start\n"
+        time.sleep(moments.uniform(0.3, 3.0))
+        kills += process.poll() is None
+        process.kill()
+        process.communicate()
+    finished(start(TRAINING, root))
+    assert kills > 0
+    assert contents(root / id) == expected
+    assert [p.name for p in root.iterdir() if not p.name.startswith(".")] == [id]
