@@ -41,7 +41,8 @@ class Verify(Computing):
 class Report(Stored):
     """The table of claims and the figures as one HTML page, from the runs in the store; nothing is computed.
 
-    Example: steppe report wen2023 --scale paper --out report.html
+    Examples: steppe report wen2023 --scale paper --out report.html
+    · steppe report --out claims.md (the table alone, in Markdown)
     """
 
     paper: tyro.conf.Positional[str | None] = None
@@ -49,7 +50,7 @@ class Report(Stored):
     scale: Scale = "smoke"
     """Which runs to judge."""
     out: Path = Path("report.html")
-    """The page to write."""
+    """The page to write: HTML with the figures inside, or Markdown where the name ends in .md."""
 
     def __call__(self) -> int:
         return _judge(_papers(self.paper), self.scale, self.opened(), self.out, self.json)
@@ -91,8 +92,12 @@ def _judge(papers: Sequence[Any], scale: Scale, store: "Store", report: Path | N
 def _write_page(papers: Sequence[Any], results: Any, scale: Scale, store: "Store", report: Path) -> None:
     from steppe import __version__
     from steppe.papers import reproduce
-    from steppe.papers.report import page
+    from steppe.papers.report import markdown, page
 
+    report.parent.mkdir(parents=True, exist_ok=True)
+    if report.suffix == ".md":
+        report.write_text(markdown(results), encoding="utf-8")
+        return
     pictures = []
     for paper in papers:
         for figure in paper.figures:
@@ -100,5 +105,4 @@ def _write_page(papers: Sequence[Any], results: Any, scale: Scale, store: "Store
             if None not in entries:
                 png, *_ = reproduce.write(paper, figure, scale, entries, report.parent / "figures")
                 pictures.append((f"{paper.id}/{figure.id}: {figure.title} ({scale} scale)", png))
-    report.parent.mkdir(parents=True, exist_ok=True)
     report.write_text(page(results, pictures, version=__version__), encoding="utf-8")

@@ -5,18 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steppe.figures.style import STYLE
+from steppe.figures.style import styled
 
 
+@styled
 def save(figure: Any, numbers: Mapping[str, Any], stem: Path) -> list[Path]:
     """Write stem.png, stem.pdf and stem.json; the same numbers give the same bytes."""
-    import matplotlib
-
     text = json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     stem.parent.mkdir(parents=True, exist_ok=True)
     png, pdf, data = (stem.with_name(stem.name + ending) for ending in (".png", ".pdf", ".json"))
-    with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
-        figure.savefig(png, metadata={"Software": None})
-        figure.savefig(pdf, metadata={"CreationDate": None, "ModDate": None})
+    figure.savefig(png, metadata={"Software": None})
+    figure.savefig(pdf, metadata={"CreationDate": None, "ModDate": None})
     data.write_text(text, encoding="utf-8")
     return [png, pdf, data]

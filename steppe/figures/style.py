@@ -1,7 +1,11 @@
 """One style for every figure: colours that colour-blind readers can tell apart, readable in greyscale."""
 
-from collections.abc import Mapping
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Okabe and Ito's palette, ordered so that neighbours differ in lightness too.
 BLUE, ORANGE, GREEN, PINK, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
@@ -32,14 +36,24 @@ STYLE: Mapping[str, Any] = {
 }
 
 
+def styled(draw: Callable[P, T]) -> Callable[P, T]:
+    """Run a drawing function in the house style, leaving the user's own settings alone."""
+
+    @functools.wraps(draw)
+    def in_style(*args: P.args, **kwargs: P.kwargs) -> T:
+        import matplotlib
+
+        with matplotlib.rc_context(dict(STYLE)):
+            return draw(*args, **kwargs)
+
+    return in_style
+
+
 def canvas(rows: int, columns: int, *, width: float, height: float, share_x: bool = True) -> tuple[Any, Any]:
-    """A figure and its axes in the house style, without touching global state or needing a display."""
-    import matplotlib
+    """A figure and its axes, without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):  # type: ignore[arg-type]
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(rows, columns, sharex=share_x, squeeze=False)
-    return figure, axes
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, sharex=share_x, squeeze=False)

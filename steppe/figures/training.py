@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from steppe.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, canvas
+from steppe.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, styled
 
 _PANELS = (
     ("train_loss", "train loss", BLUE),
@@ -14,6 +14,7 @@ _PANELS = (
 )
 
 
+@styled
 def training_curves(numbers: Mapping[str, Any]) -> Any:
     """Three panels over one logarithmic axis of epochs; a thin line a seed, a thick one for their median.
 
@@ -52,7 +53,7 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
             text, (0.01, numbers["bound"]), xycoords=("axes fraction", "data"), xytext=(0, 3),
             textcoords="offset points", color=INK, fontsize=8, va="bottom",
         )  # fmt: skip
-    bottom.set_xlabel("epochs")
+    bottom.set_xlabel("epochs (the start is drawn at ½)")
     return figure
 
 
@@ -69,9 +70,9 @@ def _median(runs: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, Any]:
 
 
 def _plain_log_ticks(axis: Any) -> None:
-    """20, 50, 100 instead of 2 × 10¹ where the axis spans little more than a decade."""
+    """20, 30, 50 instead of 2 × 10¹: the axis spans little more than a decade."""
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
     axis.yaxis.set_major_formatter(ScalarFormatter())
     axis.yaxis.set_minor_formatter(NullFormatter())

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: the table of claims and the figures."""
+"""The table of claims: as one self-contained HTML page with the figures, or as Markdown."""
 
 import base64
 import html
@@ -44,14 +44,28 @@ A misprint is a statement as printed that is known to be wrong: it should fail.<
 """
 
 
+def markdown(results: Sequence[Measured]) -> str:
+    """The table of claims in Markdown, to paste into a README or an issue."""
+    rows = [
+        f"| {r.id} | {r.source} | {r.statement} | {r.expected} | {_number(r)} | {_MARKS[r.verdict]}"
+        f"{' (misprint)' if r.misprint else ''} | {r.detail.replace('|', '¦')} |"
+        for r in results
+    ]
+    head = "| claim | source | statement | expected | measured | verdict | detail |"
+    return "\n".join([head, "| --- | --- | --- | --- | --- | --- | --- |", *rows]) + "\n"
+
+
+def _number(r: Measured) -> str:
+    return "" if r.measured is None else f"{r.measured:.4g}"
+
+
 def _row(r: Measured) -> str:
     e = html.escape
     misprint = ' <span class="misprint">misprint</span>' if r.misprint else ""
-    measured = "" if r.measured is None else f"{r.measured:.4g}"
     return (
         f'<tr id="{e(r.id)}"><td>{e(r.id)}{misprint}<span class="source">{e(r.source)}</span></td>'
         f"<td>{e(r.statement)}</td><td>{e(r.expected)}</td>"
-        f'<td class="number">{measured}<span class="detail">{e(r.detail)}</span></td>'
+        f'<td class="number">{_number(r)}<span class="detail">{e(r.detail)}</span></td>'
         f'<td class="{r.verdict}">{_MARKS[r.verdict]}</td></tr>'
     )
 

@@ -70,7 +70,7 @@ def test_list():
 
 
 def test_reproduce_writes_three_files_a_figure(store):
-    root, done = store
+    _, done = store
     paths = json.loads(done.stdout)
     assert [p.rsplit(".", 1)[1] for p in paths] == ["png", "pdf", "json"]
     for path in paths:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from store.toy import Count
 
 from steppe.store import Computed, Store, StoreError, address, canonical
 from steppe.store.query import export_csv, query
+from store.toy import Count
 
 FILES = {"spec.json", "curves.parquet", "params.safetensors", "result.json"}
 

@@ -7,9 +7,9 @@ import sys
 import time
 
 import pytest
-from store.toy import Count
 
 from steppe.store import Store, address
+from store.toy import Count
 
 SLOW = Count(20, pause=0.05)
 SCRIPT = """
@@ -19,7 +19,8 @@ from store.toy import Count
 from steppe.store import Store
 spec = Count(20, pause=0.05)
 print("start", flush=True)
-entry = Store(sys.argv[1], checkpoint_seconds=0.0).compute(spec, spec.compute, waiting=lambda: print("waiting", flush=True))
+store = Store(sys.argv[1], checkpoint_seconds=0.0)
+entry = store.compute(spec, spec.compute, waiting=lambda: print("waiting", flush=True))
 print(entry.about["seconds"], flush=True)
 """
 
