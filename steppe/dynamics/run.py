@@ -109,35 +109,34 @@ def run(
 
 
 class _Loop:
-    """One run under way. Everything that must survive a kill is in `step`, `gradients`, the state and the recorder."""
+    """One run under way. What must survive a kill: `stage`, `step`, `gradients`, the state and the recorder."""
 
     def __init__(self, problem: Problem, stop: Stop, when: when_.When, recorder: Recorder, key: int):
         self.problem, self.stop, self.when, self.recorder, self.key = problem, stop, when, recorder, key
-        self.step = self.gradients = 0
+        self.stage = self.step = self.gradients = 0
         self.saved_state: list[Any] | None = None
         self.started = time.perf_counter()
 
     def observe(self, progress: Callable[[Progress], None] | None, checkpoint: Checkpoint | None) -> None:
         self.progress, self.checkpoint = progress, checkpoint
         if checkpoint is not None and (saved := checkpoint.load()) is not None:
-            self.step, self.gradients = (int(v) for v in saved["counts"])
+            self.stage, self.step, self.gradients = (int(v) for v in saved["counts"])
             self.saved_state = [saved[f"state/{i}"] for i in range(sum(k.startswith("state/") for k in saved))]
             self.recorder.restore({k.removeprefix("record/"): v for k, v in saved.items() if k.startswith("record/")})
 
     def run(self, plan: list[Segment], w: Array, use_kernels: bool) -> Run:
         outcome: Outcome | None = None
-        for segment in plan:
-            is_last = segment is plan[-1]
-            if self.step >= segment.last_step and not (is_last and self.saved_state):
-                continue
+        last = plan[-1]
+        self.end = last.epoch(int(last.last_step)) if math.isfinite(last.last_step) else math.inf
+        for self.stage in range(self.stage, len(plan)):
+            segment = plan[self.stage]
             dynamics = segment.stage.dynamics
             fast = kernels.build(self.problem, dynamics) if use_kernels else None
             path: Path = fast or Generic(self.problem, dynamics, self.key)
             state = self._restored(path.start(w))
-            self.end = plan[-1].epoch(int(plan[-1].last_step)) if math.isfinite(plan[-1].last_step) else math.inf
             state, halt = self._stage(segment, path, state)
             w = path.position(state)
-            if halt == Halt.STALLED and not is_last:
+            if halt == Halt.STALLED and segment is not last:
                 self.step = int(segment.last_step)  # nothing moves until the next stage
             elif halt != Halt.NOT:
                 outcome = _OUTCOMES[halt]
@@ -149,7 +148,7 @@ class _Loop:
 
     def _stage(self, segment: Segment, path: Path, state: Any) -> tuple[Any, Halt]:
         """All steps of one stage."""
-        chunk, halt = 64, Halt.NOT
+        chunk, halt = 1, Halt.NOT
         while self.step < segment.last_step and halt == Halt.NOT and not self._out_of_time():
             if segment.is_moment(self.when, self.step):
                 self.recorder(self.problem, path.position(state), self.step, segment.epoch(self.step))
@@ -160,7 +159,7 @@ class _Loop:
             target = -math.inf if self.stop.loss is None else self.stop.loss
             state, done, halt = path.advance(state, orders, first=self.step, offset=offset, count=count, target=target)
             seconds = time.perf_counter() - before
-            chunk = max(1, int(min(4 * chunk, count * _CHUNK_SECONDS / seconds))) if count == chunk else chunk
+            chunk = max(1, int(min(4 * chunk, count * _CHUNK_SECONDS / seconds)))
             self.step += done
             self.gradients += done * segment.stage.dynamics.gradients_per_step
             if halt == Halt.NOT and orders is not None and self._loss_reached(segment, path, state):
@@ -195,7 +194,7 @@ class _Loop:
 
     def _report(self, segment: Segment, state: Any, halt: Halt, steps_per_second: float) -> None:
         if self.checkpoint is not None and halt == Halt.NOT and self.checkpoint.due():
-            arrays: dict[str, NDArray[Any]] = {"counts": np.array([self.step, self.gradients], dtype=np.int64)}
+            arrays: dict[str, NDArray[Any]] = {"counts": np.array([self.stage, self.step, self.gradients])}
             arrays |= {f"state/{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
             arrays |= {f"record/{name}": column for name, column in self.recorder.columns().items()}
             self.checkpoint.save(arrays)
@@ -204,7 +203,7 @@ class _Loop:
             self.progress(Progress(self.step, segment.epoch(self.step), self.end, steps_per_second, latest))
 
     def _restored(self, state: Any) -> Any:
-        """The state of the checkpoint, in the form of a fresh one; only the first stage of a run has one."""
+        """The state of the checkpoint, in the form of a fresh one; only the stage it was saved in has one."""
         leaves, self.saved_state = self.saved_state, None
         if leaves is None:
             return state

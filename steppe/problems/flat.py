@@ -56,6 +56,7 @@ def ravel(params: Any) -> tuple[Array, Unravel]:
                 'Call jax.config.update("jax_enable_x64", True) first, or convert it: params.astype("float32").',
             )
         check.finite(where, leaf)
-    arrays = [jnp.asarray(leaf) for leaf in leaves]
+    arrays = [np.asarray(leaf, jnp.result_type(leaf)) for leaf in leaves]
     unravel = Unravel(treedef, tuple(a.shape for a in arrays), tuple(a.dtype for a in arrays))
-    return jnp.concatenate([a.ravel().astype(jnp.result_type(*arrays)) for a in arrays]), unravel
+    # In numpy: JAX would compile a program for each new shape.
+    return jnp.asarray(np.concatenate([a.ravel() for a in arrays], dtype=jnp.result_type(*arrays))), unravel

@@ -241,3 +241,48 @@ def test_keys():
 def test_bad_arguments(call, message):
     with pytest.raises(ArgumentError, match=message):
         call(least_squares())
+
+
+class Memory:
+    """A checkpoint in memory that is due at every call, and stops the run after some of them."""
+
+    def __init__(self, saved=None, limit=None):
+        self.saved, self.limit = saved, limit
+
+    def load(self):
+        return self.saved
+
+    def due(self):
+        return True
+
+    def save(self, arrays):
+        self.saved = {name: np.array(a) for name, a in arrays.items()}
+        self.limit = None if self.limit is None else self.limit - 1
+        if self.limit == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("limit", range(1, 14, 3))
+def test_interrupted_anywhere_it_goes_on_to_the_same_bits(limit, fast):
+    """Stages of every kind, also with different paths: the checkpoint belongs to the stage it was saved in."""
+    p = two_layer(n=10, dtype=np.float32)
+    schedule = Schedule.table([(0.02, 0.1, 1, 0.0, 3), (0.02, 0.0, 10, 0.1, 8), (0.02, 0.1, 3, 0.0, 5)])
+    options = {"when": when.every(steps=7), "use_kernels": fast, "key": 4}
+    whole = steppe.run(p, schedule, **options)
+    memory = Memory(limit=limit)
+    with pytest.raises(KeyboardInterrupt):
+        steppe.run(p, schedule, checkpoint=memory, **options)
+    again = steppe.run(p, schedule, checkpoint=Memory(memory.saved), **options)
+    np.testing.assert_array_equal(whole.w, again.w)
+    assert (whole.steps, whole.gradients, whole.outcome) == (again.steps, again.gradients, again.outcome)
+    for name, column in whole.records.items():
+        np.testing.assert_array_equal(column, again.records[name])
+
+
+def test_progress_is_told():
+    heard = []
+    steppe.run(two_layer(), SAM(0.01, 0.1), stop=until.epochs(3), progress=heard.append)
+    assert heard[-1].epoch == heard[-1].epochs == 3
+    assert heard[-1].step == 27
+    assert heard[0].latest["loss"] > 0

@@ -61,7 +61,7 @@ def test_cutting_a_run_into_calls_changes_no_bit(dynamics, fast):
 SHAPES = [
     {"d": 30, "n": 40, "width": 130},
     {"d": 30, "n": 40, "width": 130, "bias": False, "loss": losses.half_mse},
-    {"d": 2, "n": 3, "width": 1},
+    {"d": 2, "n": 3, "width": 5},
     {"d": 13, "n": 10, "width": 64, "bias": False},
     {"d": 4, "n": 1, "width": 65, "loss": losses.half_mse},
 ]
