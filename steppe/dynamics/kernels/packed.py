@@ -11,9 +11,20 @@ from numpy.typing import NDArray
 
 LANES, ROWS = 64, 4
 
-# Sums may be reordered and fused; NaN and infinity keep their meaning, since divergence is looked for.
-_FAST = {"reassoc", "contract", "nsz", "arcp"}
-kernel = numba.njit(nogil=True, cache=True, fastmath=_FAST)
+# No fastmath: every sum is rounded in the order written here, so that a result does not depend on what the compiler
+# made of it (numba's code differs between a first run and one from its cache). Sums run in lanes, which keeps them fast.
+kernel = numba.njit(nogil=True, cache=True, error_model="numpy")
+
+
+@kernel
+def total(lanes):  # type: ignore[no-untyped-def]
+    """The sum of LANES numbers, by halves; the array is used up."""
+    half = LANES // 2
+    while half:
+        for j in range(half):
+            lanes[j] += lanes[half + j]
+        half //= 2
+    return lanes[0]
 
 
 def padded(size: int, unit: int) -> int:

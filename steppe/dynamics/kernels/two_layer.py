@@ -24,6 +24,7 @@ from steppe.dynamics.kernels.packed import (
     products,
     rank_update,
     step_and_product,
+    total,
     unpack,
 )
 from steppe.dynamics.order import Indices
@@ -116,28 +117,33 @@ def _single(P, v, X, y, norms, order, offset, count, lr, rho, scale, decay):  # 
     """`count` steps of batch size 1. Returns (steps done, halt)."""
     m, zero, one = len(v), v.dtype.type(0), v.dtype.type(1)
     h, u = np.zeros(m, v.dtype), np.zeros(m, v.dtype)
+    outputs, active, squares = np.zeros(LANES, v.dtype), np.zeros(LANES, v.dtype), np.zeros(LANES, v.dtype)
     previous, shrink = order[offset], one
     for t in range(count):
         i = order[offset + t]
         step_and_product(P, u, X[previous], shrink, X[i], h)
         previous, shrink = i, decay
-        f, active, squares = zero, zero, zero
-        for j in range(m):
-            a, s = (h[j], v[j]) if h[j] > zero else (zero, zero)
-            f += s * a
-            active += s * s
-            squares += a * a
-        residual = f - y[i]
+        outputs[:], active[:], squares[:] = zero, zero, zero
+        for b in range(0, m, LANES):
+            hb, vb = h[b : b + LANES], v[b : b + LANES]
+            for j in range(LANES):
+                a, s = (hb[j], vb[j]) if hb[j] > zero else (zero, zero)
+                outputs[j] += s * a
+                active[j] += s * s
+                squares[j] += a * a
+        residual = total(outputs) - y[i]
         if not np.isfinite(residual * residual):
             return t, 2
-        c = _perturbation(residual, active * norms[i] + squares, rho, zero)
+        c = _perturbation(residual, total(active) * norms[i] + total(squares), rho, zero)
         shift = c * norms[i]
-        f = zero
-        for j in range(m):
-            a, s = (h[j], v[j]) if h[j] > zero else (zero, zero)
-            raised = h[j] + shift * s
-            f += (v[j] + c * a) * (raised if raised > zero else zero)
-        step = lr * scale * (f - y[i])
+        outputs[:] = zero
+        for b in range(0, m, LANES):
+            hb, vb = h[b : b + LANES], v[b : b + LANES]
+            for j in range(LANES):
+                a, s = (hb[j], vb[j]) if hb[j] > zero else (zero, zero)
+                raised = hb[j] + shift * s
+                outputs[j] += (vb[j] + c * a) * (raised if raised > zero else zero)
+        step = lr * scale * (total(outputs) - y[i])
         for j in range(m):
             a, s = (h[j], v[j]) if h[j] > zero else (zero, zero)
             raised = h[j] + shift * s
@@ -161,10 +167,10 @@ def _batches(P, v, X, y, orders, size, offset, count, full, target, lr, rho, sca
         index = orders[epoch, position * size : min((position + 1) * size, n)]
         b = len(index)
         products(P, X, index, H)
-        total = _residuals(H, v, y, index, residuals, zero)
-        if not np.isfinite(total):
+        squares = _residuals(H, v, y, index, residuals, zero)
+        if not np.isfinite(squares):
             return t, 2
-        if full and total * scale / (2 * b) <= target:
+        if full and squares * scale / (2 * b) <= target:
             return t, 1
         raised_v = v
         if rho > zero:
@@ -173,7 +179,7 @@ def _batches(P, v, X, y, orders, size, offset, count, full, target, lr, rho, sca
             _back(H, v, residuals, b, U, g, zero)
             G[:] = zero
             rank_update(G, U, X, index, one)
-            squared = (G * G).sum() + (g * g).sum()
+            squared = _squared_norm(G.reshape(-1, LANES)) + _squared_norm(g.reshape(-1, LANES))
             c = rho / np.sqrt(squared) if squared > zero else zero
             raised_v = v + c * g
             products(G, X, index, U)
@@ -197,14 +203,25 @@ def _batches(P, v, X, y, orders, size, offset, count, full, target, lr, rho, sca
 @kernel
 def _residuals(H, v, y, index, residuals, zero):  # type: ignore[no-untyped-def]
     """f(xᵢ) − yᵢ for the batch; returns the sum of their squares."""
-    total = zero
+    lanes, squares = np.zeros(LANES, v.dtype), zero
     for i in range(len(index)):
-        f = zero
-        for j in range(len(v)):
-            f += v[j] * (H[i, j] if H[i, j] > zero else zero)
-        residuals[i] = f - y[index[i]]
-        total += residuals[i] * residuals[i]
-    return total
+        lanes[:] = zero
+        for b in range(0, len(v), LANES):
+            hb, vb = H[i, b : b + LANES], v[b : b + LANES]
+            for j in range(LANES):
+                lanes[j] += vb[j] * (hb[j] if hb[j] > zero else zero)
+        residuals[i] = total(lanes) - y[index[i]]
+        squares += residuals[i] * residuals[i]
+    return squares
+
+
+@kernel
+def _squared_norm(rows):  # type: ignore[no-untyped-def]
+    lanes = np.zeros(LANES, rows.dtype)
+    for b in range(len(rows)):
+        for j in range(LANES):
+            lanes[j] += rows[b, j] * rows[b, j]
+    return total(lanes)
 
 
 @kernel
