@@ -58,21 +58,22 @@ def test_cutting_a_run_into_calls_changes_no_bit(dynamics, fast):
         np.testing.assert_array_equal(whole.w, cut.w)
 
 
+# Small nets reach the floor of their loss in a few hundred steps, and there the direction of SAM is rounding.
 SHAPES = [
-    {"d": 30, "n": 40, "width": 130},
-    {"d": 30, "n": 40, "width": 130, "bias": False, "loss": losses.half_mse},
-    {"d": 2, "n": 3, "width": 5},
-    {"d": 13, "n": 10, "width": 64, "bias": False},
-    {"d": 4, "n": 1, "width": 65, "loss": losses.half_mse},
+    (1000, {"d": 30, "n": 40, "width": 130}),
+    (1000, {"d": 30, "n": 40, "width": 130, "bias": False, "loss": losses.half_mse}),
+    (200, {"d": 2, "n": 3, "width": 5}),
+    (200, {"d": 13, "n": 10, "width": 64, "bias": False}),
+    (200, {"d": 4, "n": 1, "width": 65, "loss": losses.half_mse}),
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("steps", "shape"), SHAPES)
 @pytest.mark.parametrize("dynamics", DYNAMICS)
-def test_kernel_equals_generic_path_in_64_bits(dynamics, shape):
-    """1,000 steps: each adds its rounding, and nothing magnifies it away from interpolation."""
+def test_kernel_equals_generic_path_in_64_bits(dynamics, steps, shape):
+    """Each step adds its rounding, and nothing magnifies it away from interpolation."""
     p, move = two_layer(**shape), DYNAMICS[dynamics]
-    fast, slow = (steppe.run(p, move, stop=until.steps(1000), use_kernels=k) for k in (True, False))
+    fast, slow = (steppe.run(p, move, stop=until.steps(steps), use_kernels=k) for k in (True, False))
     assert fast.outcome == slow.outcome
     if fast.outcome != "stalled":  # where it stalls, rounding decides the step
         assert (fast.steps, fast.gradients) == (slow.steps, slow.gradients)
@@ -83,7 +84,8 @@ def test_kernel_equals_generic_path_in_64_bits(dynamics, shape):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("dynamics", DYNAMICS)
 def test_kernel_equals_generic_path_in_32_bits(bias, dynamics):
-    p = two_layer(bias=bias, d=30, n=40, width=130, dtype=np.float32)
+    # Small, since a pre-activation within rounding of 0 may fall on either side of the kink.
+    p = two_layer(bias=bias, d=12, n=10, width=40, dtype=np.float32)
     fast, slow = (steppe.run(p, DYNAMICS[dynamics], stop=until.steps(100), use_kernels=k) for k in (True, False))
     # 100 steps, each with rounding errors of a few units in the last place of weights below 1.
     np.testing.assert_allclose(fast.w, slow.w, atol=100 * 4 * np.finfo(np.float32).eps)
