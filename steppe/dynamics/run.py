@@ -37,8 +37,9 @@ class Run:
     """Where a run ended (`w`), why (`outcome`), what was recorded (columns), and what it cost.
 
     `reached`: the loss asked for; `exhausted`: the steps, epochs or seconds asked for are over; `diverged`: the loss
-    at w is not finite; `stalled`: no further step can change w. `gradients` counts gradient evaluations, of a batch
-    or of everything: one a step for GD, two for SAM.
+    at w is not finite; `stalled`: the loss asked for cannot be reached, since no further step changes w. `gradients`
+    counts gradient evaluations, of a batch or of everything: one a step for GD, two for SAM; steps that are known to
+    change nothing are not computed.
     """
 
     w: Array
@@ -136,8 +137,9 @@ class _Loop:
             state = self._restored(path.start(w))
             state, halt = self._stage(segment, path, state)
             w = path.position(state)
-            if halt == Halt.STALLED and segment is not last:
-                self.step = int(segment.last_step)  # nothing moves until the next stage
+            ends = math.isfinite(segment.last_step) and (segment is not last or self.stop.loss is None)
+            if halt == Halt.STALLED and ends:
+                self.step = int(segment.last_step)  # the steps that are left change nothing
             elif halt != Halt.NOT:
                 outcome = _OUTCOMES[halt]
                 break

@@ -109,8 +109,11 @@ def test_divergence_of_a_net(dynamics, fast):
 def test_stalled_where_no_step_can_change_anything(fast):
     p = two_layer()
     dead = jnp.zeros_like(p.w0)
-    r = steppe.run(p, GD(0.1), dead, stop=until.steps(10**9), use_kernels=fast)
+    r = steppe.run(p, GD(0.1), dead, stop=until.loss(0.1) | until.steps(10**12), use_kernels=fast)
     assert (r.outcome, r.steps) == ("stalled", 0)
+    r = steppe.run(p, GD(0.1), dead, stop=until.steps(10**12), use_kernels=fast)  # a budget is used up at once
+    assert (r.outcome, r.steps, r.gradients) == ("exhausted", 10**12, 0)
+    assert r.records["step"].tolist() == [0, 10**12]
 
 
 def test_seconds():

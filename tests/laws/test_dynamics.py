@@ -74,9 +74,7 @@ def test_kernel_equals_generic_path_in_64_bits(dynamics, steps, shape):
     """Each step adds its rounding, and nothing magnifies it away from interpolation."""
     p, move = two_layer(**shape), DYNAMICS[dynamics]
     fast, slow = (steppe.run(p, move, stop=until.steps(steps), use_kernels=k) for k in (True, False))
-    assert fast.outcome == slow.outcome
-    if fast.outcome != "stalled":  # where it stalls, rounding decides the step
-        assert (fast.steps, fast.gradients) == (slow.steps, slow.gradients)
+    assert (fast.outcome, fast.steps) == (slow.outcome, slow.steps)
     if float(p.loss(slow.w)) > 1e-8:  # a residual of rounding size would decide the direction of a SAM step
         np.testing.assert_allclose(fast.w, slow.w, atol=1e-10)
 
