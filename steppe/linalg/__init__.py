@@ -4,6 +4,7 @@ An operator is a function v ↦ Av on float64 vectors of length p and that numbe
 compute in float32, on any device; see `Operator`.
 """
 
+from steppe.linalg import dense as dense
 from steppe.linalg.density import Density as Density
 from steppe.linalg.density import spectral_density as spectral_density
 from steppe.linalg.diagonal import Diagonal as Diagonal

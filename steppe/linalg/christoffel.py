@@ -20,7 +20,7 @@ def log_kernel(mu: float, theta: Vector, tail: Vector, roots: Vector, log_beta: 
     norm so far: it holds through restarts, and every factor grows with μ beyond all θ and ψ.
 
     >>> theta, beta = np.array([0.0]), 2.0   # one product: φ₀ = 1, φ₁(μ) = μ/2, K(4) = 1 + 4
-    >>> round(np.exp(log_kernel(4.0, theta, np.array([beta]), np.empty(0), np.log(beta))), 12)
+    >>> np.exp(log_kernel(4.0, theta, np.array([beta]), np.empty(0), np.log(beta))).round(12).tolist()
     5.0
     """
     gaps = mu - theta

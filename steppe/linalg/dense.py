@@ -22,8 +22,7 @@ def matrix(matvec: Matvec, p: int, *, precision: float | None = None) -> Matrix:
 
 def eigenvalues(A: Matrix) -> Vector:
     """Descending."""
-    values: Vector = np.linalg.eigvalsh(A)[::-1]
-    return values
+    return np.flip(np.linalg.eigvalsh(A)).astype(np.float64)
 
 
 def largest(A: Matrix) -> Estimate:

@@ -57,9 +57,9 @@ def diagonal(
         converged = bool(np.linalg.norm(stderr) <= rtol * np.linalg.norm(mean))
         if converged or n == max_matvecs:
             return Diagonal(mean, stderr, a.matvecs, converged)
-        # ‖stderr‖ falls as 1/√n: foresee, but look again after a doubling at the latest.
-        ratio = float(np.linalg.norm(stderr) / max(rtol * np.linalg.norm(mean), 1e-300))
-        next_look = int(min(np.ceil(n * min(ratio**2, 2.0)), 2 * n)) + 1
+        # ‖stderr‖ falls as 1/√n: foresee, but look again before n has grown by more than 1.5².
+        ratio = float(np.linalg.norm(stderr)) / max(rtol * float(np.linalg.norm(mean)), 1e-300)
+        next_look = n + 1 + int(n * (min(ratio, 1.5) ** 2 - 1.0))
     return Diagonal(_unit_diagonal(a), np.zeros(p), a.matvecs, True)
 
 

@@ -39,7 +39,8 @@ def largest(
 
     Stops when upper − lower ≤ rtol |θ|; `settle` stops earlier, when the estimated error of θ itself is below
     settle |θ|, and `max_matvecs` at the latest: then `converged` tells whether rtol was met. `start` is an
-    approximate eigenvector, `basis` the number of vectors held, `precision` the relative error of a product.
+    approximate eigenvector; it brings the value sooner, not the bound, which must rule out all other directions.
+    `basis` is the number of vectors held, `precision` the relative error of a product.
     p = 1 and the zero operator are exact; a spanned space is exact up to rounding, with confidence 1.
 
     >>> d = np.array([-5.0, 0.0, 1.0, 4.0])

@@ -3,8 +3,9 @@
 import numpy as np
 
 from steppe.linalg.arguments import Matrix, Vector
+from steppe.linalg.extend import extend
 from steppe.linalg.operator import Operator
-from steppe.linalg.probes import gaussian
+from steppe.linalg.orthogonal import length
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -39,7 +40,7 @@ class Krylov:
         self.B = np.zeros((self.b, capacity))
         self.products = 0
         self.scale = 0.0  # max ‖Av‖ over the basis, a lower bound of ‖A‖
-        self.skew = 0.0  # squared norm of what symmetry says is zero: the rounding that can be seen
+        self.skew = 0.0  # norm of what symmetry says is zero: the rounding that can be seen
         self.broken = False  # span V is invariant to float64 rounding
         self.roots: list[float] = []
         self.log_beta = 0.0  # Σ log β for b = 1, each β enlarged by what the rounded product can hide
@@ -65,24 +66,23 @@ class Krylov:
     def next(self) -> Matrix:
         return self.rows[self.size : self.size + self.width]
 
+    def onward(self) -> Vector:
+        """PAv for the last vector v that was multiplied."""
+        last = self.size - 1
+        return self.H[: self.size, last] @ self.basis + self.B[: self.width, last] @ self.next
+
     @property
     def rounding(self) -> float:
         """‖E‖ such that the decomposition is exact for A + E: the errors F of the products have
         ‖F‖ ≤ √products · precision · ‖A‖, enter E = FVᵀ + VFᵀ twice, and their visible part is measured."""
-        return float(2.0 * np.sqrt(self.products) * self.a.precision * self.scale + np.sqrt(self.skew))
-
-    def _orthogonalise(self, W: Matrix, upto: int) -> None:
-        V = self.rows[:upto]
-        if len(self.against):
-            W -= (W @ self.against.T) @ self.against
-        W -= (W @ V.T) @ V
+        return float(2.0 * np.sqrt(self.products) * self.a.precision * self.scale + self.skew)
 
     def expand(self, rng: np.random.Generator) -> None:
         """Multiplies the next block; `rng` gives a fresh direction where the residual vanishes."""
         m, w = self.size, self.width
         W = np.stack([self.a(q) for q in self.next])
         self.products += w
-        self.scale = max(self.scale, float(np.linalg.norm(W, axis=1).max()))
+        self.scale = max(self.scale, *(length(row) for row in W))
         if len(self.against):
             W -= (W @ self.against.T) @ self.against
         V = self.rows[: m + w]
@@ -90,52 +90,21 @@ class Krylov:
         diagonal = 0.5 * (h[:, m:] + h[:, m:].T)
         unseen = np.hstack([h[:, :m] - self.B[:w, :m], h[:, m:] - diagonal])
         self.a.asymmetric(float(np.abs(unseen).max()), self.scale)
-        self.skew += float((unseen**2).sum())
+        self.skew = float(np.hypot(self.skew, length(unseen)))
         self.H[m : m + w, :m] = self.B[:w, :m]
         self.H[:m, m : m + w] = self.B[:w, :m].T
         self.H[m : m + w, m : m + w] = diagonal
         W -= h @ V
-        self._orthogonalise(W, m + w)
         self.size = m + w
-        self.B[:] = 0.0
-        coefficients = self._next_block(W, rng)
-        self.B[: self.width, m : m + w] = coefficients.T
-        if self.b == 1:
-            self.log_beta += float(np.log(max(coefficients.sum(), 0.0) + self.a.precision * self.scale + 1e-300))
-
-    def _next_block(self, W: Matrix, rng: np.random.Generator) -> Matrix:
-        """W = C Q by Gram-Schmidt with Q orthonormal; a vanishing row of Q becomes a fresh random direction."""
-        w, m = len(W), self.size
-        self.width = min(self.b, self.room - m)
-        C = np.zeros((w, self.width))
-        # Columns of C beyond the rows of W stay zero: directions that the product did not produce.
-        found = 0
-        for i in range(w):
-            row = W[i : i + 1]
-            for j in range(found):
-                C[i, j] = float(row[0] @ self.rows[m + j])
-                row -= C[i, j] * self.rows[m + j]
-            beta = float(np.linalg.norm(row))
-            if found == self.width:
-                continue
-            if beta > 4.0 * EPS * self.scale:
-                # Cancellation may have left components along the basis as large as the residual itself.
-                row /= beta
-                self._orthogonalise(row, m + found)
-                self.rows[m + found] = row[0] / np.linalg.norm(row)
-                C[i, found] = beta
-                found += 1
+        self.width = min(self.b, self.room - self.size)
+        # A residual below this is rounding: its direction means nothing.
+        floor = 4.0 * EPS * self.scale
+        C, found = extend(self.rows, self.size, self.width, W, floor=floor, against=self.against, key=rng)
         self.broken = found == 0
-        for j in range(found, self.width):
-            self.rows[m + j] = self._fresh(m + j, rng)
-        return C
-
-    def _fresh(self, upto: int, rng: np.random.Generator) -> Vector:
-        row = gaussian(self.a.p, rng)[None]
-        for _ in range(3):
-            self._orthogonalise(row, upto)
-            row /= np.linalg.norm(row)
-        return row[0]
+        self.B[:] = 0.0
+        self.B[: self.width, m : m + w] = C.T
+        if self.b == 1:
+            self.log_beta += float(np.log(C.sum() + self.a.precision * self.scale + 1e-300))
 
     def ritz(self) -> tuple[Vector, Matrix, Matrix]:
         """Ritz values ascending, their vectors S in the basis (columns), and the residuals B S (columns)."""

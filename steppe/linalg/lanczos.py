@@ -26,9 +26,7 @@ class Tridiagonal:
         return theta, S[0] ** 2
 
 
-def lanczos(
-    matvec: Matvec, p: int, start: Vector, *, steps: int, precision: float | None = None
-) -> Tridiagonal:
+def lanczos(matvec: Matvec, p: int, start: Vector, *, steps: int, precision: float | None = None) -> Tridiagonal:
     """`steps` Lanczos steps from `start`, every vector orthogonalised twice against all before it.
 
     Stops early where the space is invariant, with β = 0 there.

@@ -11,8 +11,7 @@ def rademacher(p: int, rng: np.random.Generator) -> Vector:
     >>> sorted(set(rademacher(100, np.random.default_rng(0)).tolist()))
     [-1.0, 1.0]
     """
-    signs: Vector = 2.0 * rng.integers(0, 2, size=p) - 1.0
-    return signs
+    return rng.integers(0, 2, size=p).astype(np.float64) * 2.0 - 1.0
 
 
 def gaussian(p: int, rng: np.random.Generator) -> Vector:
@@ -27,4 +26,5 @@ def sphere(p: int, rng: np.random.Generator) -> Vector:
     True
     """
     g = gaussian(p, rng)
-    return g * (np.sqrt(p) / np.linalg.norm(g))
+    g *= np.sqrt(p) / np.linalg.norm(g)
+    return g

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from steppe.linalg.arguments import Matrix, Vector
+from steppe.linalg.orthogonal import project
 from steppe.linalg.probes import gaussian
 
 # Norm of the random part of a warm start over that of its known part. The bound on λ_max loses only a factor
@@ -37,13 +38,6 @@ class Start:
         return float((self.ratio * ndtri(0.5 + 0.5 * delta)) ** 2)
 
 
-def project(x: Vector, rows: Matrix) -> Vector:
-    """x minus its components along orthonormal rows; twice, since once leaves the rounding of what it removed."""
-    for _ in range(2):
-        x = x - (rows @ x) @ rows
-    return x
-
-
 def start(
     p: int,
     *,
@@ -57,9 +51,8 @@ def start(
     `against` holds orthonormal rows to be removed. For u orthogonal to them the argument above is unchanged.
     """
     g = gaussian(p, key)
-    s = 1.0
-    if warm is not None:
-        s = noise * float(np.linalg.norm(warm)) / np.sqrt(p)
+    known = 0.0 if warm is None else float(np.linalg.norm(warm))
+    s = noise * known / float(np.sqrt(p)) if known > 0.0 else 1.0
     x = s * g if warm is None else warm + s * g
     if against is not None and len(against):
         x = project(x, against)

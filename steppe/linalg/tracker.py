@@ -11,6 +11,7 @@ from steppe.linalg.certify import certified
 from steppe.linalg.deflation import complement_upper, eigenvalue_upper
 from steppe.linalg.krylov import Krylov
 from steppe.linalg.operator import Matvec, Operator
+from steppe.linalg.orthogonal import outside
 from steppe.linalg.stale import blend
 from steppe.linalg.start import NOISE, start
 from steppe.linalg.subspace import Subspace
@@ -18,7 +19,7 @@ from steppe.linalg.subspace import Subspace
 # A kept vector within this share of the leader may overtake it before the next call, and is multiplied.
 REACH = 0.1
 
-# The error estimate ‖r‖²/gap is first order, not a bound: stop at a tenth of what was asked.
+# The error of the Ritz value is estimated, not bounded: stop at a tenth of what was asked.
 SAFETY = 0.1
 
 
@@ -26,13 +27,13 @@ SAFETY = 0.1
 class Tracker:
     """Follows λ_max along a trajectory: `estimate, tracker = tracker.measure(matvec)`, a pure step.
 
-    Kept from call to call: the `keep` leading Ritz vectors with their values, and the next vector of the last
-    chain. A call multiplies the two leading vectors and those within 10% of the first; then it follows a
-    Lanczos chain in their complement, from the leader's residual with an admixture of the vectors not
-    multiplied, of the last chain and of fresh noise, until the estimated error of the Ritz value is small for
-    rtol, at most `max_matvecs` products in all. Another eigenvector that overtakes is among the multiplied ones,
-    or enters by the admixture, which works across calls as a power iteration at no cost. The first call, and
-    every call of `certify`, is the certified Lanczos of `largest`, warm-started.
+    Kept from call to call: the `keep` leading Ritz vectors with their values, and a `watch` vector orthogonal to
+    them. A call multiplies the leader and those within 10% of it; then it follows a Lanczos chain in their
+    complement, one product or two at least, from the leader's residual with an admixture of a kept vector not
+    multiplied, the watch and fresh noise, until the estimated error of the Ritz value is small for rtol, at most
+    `max_matvecs` products in all: three for an isolated leader. Another eigenvector that overtakes is among the
+    multiplied ones, or is found by the watch, a power iteration across the calls that the noise feeds. The
+    first call, and every call of `certify`, is the certified Lanczos of `largest`, warm-started.
 
     The interval of `measure` is honest about what so few products prove: a fresh random direction sees an
     unknown eigenvector with weight 1/p, so the upper end is far away and `converged` is False where `settled`,
@@ -65,7 +66,7 @@ class Tracker:
         tolerance(self.rtol)
         probability(self.confidence)
         check.integer("keep", self.keep, minimum=1)
-        check.integer("max_matvecs", self.max_matvecs, minimum=3, remedy="Two vectors and a chain take three.")
+        check.integer("max_matvecs", self.max_matvecs, minimum=3, remedy="The leader and a chain take three.")
         check.integer("cold_matvecs", self.cold_matvecs, minimum=1)
         check.integer("key", self.key, minimum=0, remedy="Pass an integer seed: each call mixes its number in.")
 
@@ -86,7 +87,7 @@ class Tracker:
         )  # fmt: skip
         theta, S, _ = chain.ritz()
         vectors = S[:, ::-1][:, : self.keep].T @ chain.basis
-        watch = chain.next[0].copy() if len(chain.next) else None
+        watch = outside(chain.onward(), vectors)
         return estimate, self._after(theta[::-1][: self.keep], vectors, watch, settled=estimate.converged)
 
     def measure(self, matvec: Matvec) -> tuple[Estimate, "Tracker"]:
@@ -95,19 +96,21 @@ class Tracker:
             return self.certify(matvec)
         a, rng = Operator(matvec, self.p, self.precision), self._rng()
         near = int((self.values >= self.values[0] - REACH * abs(self.values[0])).sum())
-        count = min(max(2, near), len(self.vectors), self.max_matvecs - 1)
+        count = min(near, self.max_matvecs - 2)
         fresh = Subspace.multiplied(a, self.vectors[:count]).ritz(count)
         first = start(self.p, warm=self._warm(fresh, count), against=fresh.rows, key=rng)
         chain = Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows)
         while True:
             chain.expand(rng)
             joint = fresh.joined(chain, chain.size).ritz(count + chain.size)
-            value, residual = float(joint.values[0]), float(np.linalg.norm(joint.residuals[0]))
-            # The pairs multiplied are resolved among themselves: the gap that counts is to the next one.
-            gap = value - float(joint.values[count])
-            error = residual * min(1.0, residual / gap) if gap > 0.0 else residual
-            settled = error <= max(SAFETY * self.rtol * abs(value), joint.error)
-            if settled or chain.broken or a.matvecs >= self.max_matvecs:
+            value = float(joint.values[0])
+            # Were the next Ritz value all there is outside the first few, λ_max would be at most this; see ritz_error
+            # for the width of gap that is believed.
+            below = max(float(joint.values[count]), value - abs(value))
+            error = eigenvalue_upper(0, joint.ritz(count), below) - value
+            # Two products for the watch, fewer where many vectors are watched already.
+            enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and a.matvecs >= min(count + 2, 4)
+            if enough or chain.broken or a.matvecs >= self.max_matvecs:
                 break
         sigma = complement_upper(chain, first.weight(0.5 * (1.0 - self.confidence)))
         bound = min(eigenvalue_upper(0, fresh.joined(chain, n), sigma) for n in range(chain.size + 1))
@@ -116,19 +119,28 @@ class Tracker:
             value, lower, upper, self.confidence, a.matvecs, converged=upper - lower <= self.rtol * abs(value)
         )
         values, vectors = blend(joint, self.vectors[count:], self.values[count:])
-        return estimate, self._after(values[: self.keep], vectors[: self.keep], chain.next[0].copy(), settled=settled)
+        kept, dropped = vectors[: self.keep], vectors[self.keep : self.keep + 1].sum(axis=0)
+        # A step of the power iteration that runs across calls in the complement of what is kept, and the vector that
+        # just missed being kept, with the same sign.
+        watch = outside(chain.onward(), kept)
+        watch = outside(watch + np.copysign(1.0, watch @ dropped) * dropped, kept)
+        return estimate, self._after(values[: self.keep], kept, watch, settled=error <= self.rtol * abs(value))
 
     def _warm(self, fresh: Subspace, count: int) -> Vector:
-        """Where the chain looks: along the leader's residual, and a little along all that was not multiplied."""
-        assert self.vectors is not None
-        aside = self.vectors[count:].sum(axis=0)
+        """Where the chain looks: along the leader's residual as far as that matters for the accuracy; for the rest
+        along the residuals of the others, the watch and, in turn, the kept vectors not multiplied."""
+        # ‖r‖²/|θ| is the error that a residual may leave; see ritz_error.
+        matters = max(float(np.sqrt(SAFETY * self.rtol)) * abs(float(fresh.values[0])), fresh.error, 1e-300)
+        sizes = np.linalg.norm(fresh.residuals, axis=1)
+        shares = np.minimum(1.0, sizes / matters) / np.maximum(sizes, 1e-300)
+        aside = shares[1:] @ fresh.residuals[1:]
+        if self.vectors is not None and len(self.vectors) > count:
+            aside = aside + self.vectors[count + self.calls % (len(self.vectors) - count)]
         if self.watch is not None:
             aside = aside + self.watch
-        result, length = fresh.residuals[0], float(np.linalg.norm(fresh.residuals[0]))
-        spread = float(np.linalg.norm(aside))
-        if length <= fresh.error:
-            return aside
-        return result / length + NOISE * aside / max(spread, 1e-300)
+        aside = aside / max(float(np.linalg.norm(aside)), 1e-300)
+        warm: Vector = shares[0] * fresh.residuals[0] + max(NOISE, 1.0 - sizes[0] / matters) * aside
+        return warm
 
     def _after(self, values: Vector, vectors: Matrix, watch: Vector | None, *, settled: bool) -> "Tracker":
         takeover = self.vectors is not None and float(self.vectors[0] @ vectors[0]) ** 2 < 0.5

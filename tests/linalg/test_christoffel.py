@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from steppe.linalg import kuczynski_wozniakowski, lanczos, largest
+from steppe.linalg.christoffel import log_kernel, upper
+from steppe.linalg.start import start
+
+from .planted import SPECTRA, plant, spectrum
+
+
+def recurrence(alpha, off, mu):
+    """Σ q_j(μ)² by the three-term recurrence of the orthonormal polynomials."""
+    before, now, total = 0.0, 1.0, 1.0
+    for j, (a, b) in enumerate(zip(alpha, off, strict=True)):
+        before, now = now, ((mu - a) * now - (off[j - 1] * before if j else 0.0)) / b
+        total += now**2
+    return total
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 12])
+def test_kernel_equals_the_recurrence(steps):
+    A = plant(spectrum("outliers", 40), 0)
+    t = lanczos(lambda v: A @ v, 40, np.random.default_rng(0).standard_normal(40), steps=steps)
+    theta, weights = np.linalg.eigh(np.diag(t.alpha) + np.diag(t.beta[:-1], 1) + np.diag(t.beta[:-1], -1))
+    tail = t.beta[-1] * weights[-1]
+    for mu in theta[-1] + np.array([1e-3, 0.1, 1.0, 10.0]):
+        ours = log_kernel(mu, theta, tail, np.empty(0), np.log(t.beta).sum())
+        # Both lose digits to the nearness of a root, 1e-3 of the scale, once a step.
+        assert abs(ours - np.log(recurrence(t.alpha, t.beta, mu))) <= 1e-9
+
+
+def test_upper_solves_the_equation_without_overflow():
+    theta, tail, log_beta = np.linspace(0.0, 1.0, 300), np.full(300, 1e-200), -300 * np.log(1e3)
+    mu = upper(1e-12, theta, tail, np.empty(0), log_beta)
+    assert 1.0 < mu < np.inf
+    assert log_kernel(mu, theta, tail, np.empty(0), log_beta) >= -np.log(1e-12)
+
+
+def test_the_weight_of_a_random_start_is_a_beta_quantile():
+    p, delta = 400, 0.3
+    weights = [start(p, key=np.random.default_rng(i)) for i in range(400)]
+    # The guaranteed weight varies only with ‖g‖²/p = 1 ± √(2/p).
+    assert np.mean([w.weight(delta) for w in weights]) == pytest.approx(beta.ppf(delta, 0.5, (p - 1) / 2), rel=0.02)
+    below = np.mean([w.vector[0] ** 2 < w.weight(delta) for w in weights])
+    assert abs(below - delta) <= 4 * np.sqrt(delta * (1 - delta) / 400)
+
+
+@pytest.mark.parametrize("overlap", [0.0, 1e-3, 0.5])
+def test_a_warm_start_keeps_the_guarantee(overlap):
+    """Whatever the known vector, the weight on a fixed direction falls short with probability at most δ."""
+    p, delta = 50, 0.3
+    warm = np.zeros(p)
+    warm[:2] = overlap, np.sqrt(1 - overlap**2)
+    starts = [start(p, warm=warm, key=np.random.default_rng(i)) for i in range(1000)]
+    short = np.mean([s.vector[0] ** 2 < s.weight(delta) for s in starts])
+    assert short <= delta + 4 * np.sqrt(delta * (1 - delta) / 1000)
+
+
+def test_the_confidence_is_used_up():
+    """The bound is sharp: at confidence 1 − δ it fails with probability δ/2 where the eigenvector is isolated (half of
+    δ is kept for the rounding), so no smaller bound has this confidence."""
+    d, trials, delta = np.append(np.linspace(0.0, 0.3, 60), 1.0), 600, 0.6
+    kept = [
+        largest(lambda v: d * v, 61, rtol=1e-2, confidence=1 - delta, key=i).estimate.upper >= 1 for i in range(trials)
+    ]
+    assert abs(np.mean(kept) - (1 - delta / 2)) <= 4 * np.sqrt(0.5 * delta * (1 - 0.5 * delta) / trials)
+
+
+@pytest.mark.parametrize("name", [name for name in SPECTRA if name not in {"zero", "identity"}])
+def test_never_far_above_kuczynski_wozniakowski_and_both_cover(name):
+    p = 200
+    A = plant(spectrum(name, p), 1)
+    steps, better = 30, 0
+    for seed in range(10):
+        first = start(p, key=np.random.default_rng(seed))
+        t = lanczos(lambda v: A @ v, p, first.vector, steps=steps)
+        theta, S = np.linalg.eigh(np.diag(t.alpha) + np.diag(t.beta[:-1], 1) + np.diag(t.beta[:-1], -1))
+        a_priori = kuczynski_wozniakowski(theta[0], theta[-1], len(theta), p, confidence=0.99)
+        floor = 1e-14 * np.abs(theta).max()
+        ours = upper(first.weight(0.01), theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta + floor).sum())
+        truth = spectrum(name, p)[-1]
+        assert truth <= a_priori
+        assert truth <= ours + 10 * floor
+        better += ours <= a_priori
+    assert better == 10
