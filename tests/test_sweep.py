@@ -35,13 +35,14 @@ def test_processes_give_the_same_bytes(tmp_path):
 
 def test_ctrl_c_checkpoints_and_the_same_call_goes_on(tmp_path):
     store, slow = Store(tmp_path, checkpoint_seconds=1000), Count(1000, pause=0.01)
+    before = signal.getsignal(signal.SIGINT)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(Interrupted):
         execute([slow], store, workers=1)
     saved = store._checkpoint(address(slow)).load()["done"]
     assert 1 <= len(saved) < 1000
     assert store.ids() == []
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_error_of_a_worker_reaches_the_caller(tmp_path):

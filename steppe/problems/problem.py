@@ -1,9 +1,8 @@
 """What is minimised: L(w) = (1/n) Σᵢ ℓ(predict(w, xᵢ), yᵢ), with w one flat vector."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn, final
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +15,9 @@ from steppe.problems.flat import Unravel, ravel
 Predict = Callable[[Any, Any], Array]
 
 
-class Problem(eqx.Module):
+@final
+@jax.tree_util.register_pytree_node_class
+class Problem:
     """A network, data and a loss: everything an optimiser or a measure needs.
 
     `predict(params, x)` is any JAX function from a pytree of parameters and a batch of inputs to a batch of
@@ -31,18 +32,35 @@ class Problem(eqx.Module):
     w0: Array
     x: Any
     y: Array
-    predict: Predict = eqx.field(static=True)
-    criterion: Loss = eqx.field(static=True)
-    unravel: Unravel = eqx.field(static=True)
+    predict: Predict
+    criterion: Loss
+    unravel: Unravel
 
     def __init__(self, predict: Predict, params: Any, x: Any, y: Any, loss: Loss):
         if not callable(predict):
             check.refuse("predict", "a function of (params, x)", predict, "Pass the function, not its result.")
         if not isinstance(loss, Loss):
             check.refuse("loss", "a loss of steppe.losses", loss, "Pass for example steppe.losses.mse.")
-        self.predict, self.criterion = predict, loss
-        self.w0, self.unravel = ravel(params)
-        self.x, self.y = _data(predict, self.unravel(self.w0), x, y, loss, self.w0.dtype)
+        w0, unravel = ravel(params)
+        x, y = _data(predict, unravel(w0), x, y, loss, w0.dtype)
+        self.__dict__.update(w0=w0, x=x, y=y, predict=predict, criterion=loss, unravel=unravel)
+
+    def tree_flatten(self) -> tuple[tuple[Array, Any, Array], tuple[Predict, Loss, Unravel]]:
+        """Arrays are traced; what shapes the computation is static, so problems of one kind share compiled code."""
+        return (self.w0, self.x, self.y), (self.predict, self.criterion, self.unravel)
+
+    @classmethod
+    def tree_unflatten(cls, static: tuple[Predict, Loss, Unravel], arrays: tuple[Array, Any, Array]) -> "Problem":
+        problem = object.__new__(cls)
+        names = ("w0", "x", "y", "predict", "criterion", "unravel")
+        problem.__dict__.update(zip(names, (*arrays, *static), strict=True))
+        return problem
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Problem is frozen: build another one instead of setting {name!r}")
+
+    def __repr__(self) -> str:
+        return f"Problem({self.predict}, {self.w0.size} parameters, {len(self)} examples, {self.criterion.name})"
 
     def __len__(self) -> int:
         """The number of examples."""

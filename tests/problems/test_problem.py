@@ -114,3 +114,17 @@ def test_wrong_vector():
 def test_class_numbers_in_range():
     with pytest.raises(ArgumentError, match="integers from 0 to 1"):
         make(lambda w, x: x * w[None], y=np.array([0, 1, 2]), loss=steppe.losses.cross_entropy)
+
+
+def test_methods_are_ordinary_functions_to_jax():
+    p = make()
+    for transform in (jax.jit, jax.grad, jax.hessian, lambda f: jax.jit(jax.grad(f))):
+        transform(p.loss)(p.w0)
+    assert hash(p.loss) == hash(p.loss)
+
+
+def test_a_problem_is_frozen():
+    p = make()
+    with pytest.raises(AttributeError, match="frozen"):
+        p.w0 = np.zeros(2)
+    assert repr(p).endswith("2 parameters, 3 examples, mse)")
