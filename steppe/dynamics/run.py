@@ -129,8 +129,8 @@ class _Loop:
         outcome: Outcome | None = None
         last = plan[-1]
         self.end = last.epoch(int(last.last_step)) if math.isfinite(last.last_step) else math.inf
-        for self.stage in range(self.stage, len(plan)):
-            segment = plan[self.stage]
+        for stage in range(self.stage, len(plan)):
+            self.stage, segment = stage, plan[stage]
             dynamics = segment.stage.dynamics
             fast = kernels.build(self.problem, dynamics) if use_kernels else None
             path: Path = fast or Generic(self.problem, dynamics, self.key)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 LANES, ROWS = 64, 4
 
 # No fastmath: every sum is rounded in the order written here, so that a result does not depend on what the compiler
-# made of it (numba's code differs between a first run and one from its cache). Sums run in lanes, which keeps them fast.
+# made of it (numba's code differs between a first run and one from its cache). Sums in lanes are fast all the same.
 kernel = numba.njit(nogil=True, cache=True, error_model="numpy")
 
 
