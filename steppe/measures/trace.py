@@ -1,100 +1,122 @@
-"""tr ∇²L, exact, with its two parts."""
+"""tr ∇²L, with its two parts."""
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from steppe import check, linalg
 from steppe.estimate import Estimate
+from steppe.measures.exact_trace import closed_form, diagonal_sum, entries, gauss_newton_trace
+from steppe.measures.inputs import prepared
+from steppe.measures.measured import measured
+from steppe.measures.operators import FULL_BATCH, MEMORY, Statistics, gauss_newton, hessian, residual
+from steppe.measures.operators.curvature import settled
+from steppe.measures.randomness import Key, generator
 from steppe.problems import Problem
 from steppe.problems.networks.closed_form import ClosedForm
 
-# Rows of a Jacobian, or columns of an identity, held at a time.
-_ROWS = 64
+# Entries of the Jacobian of all outputs that are no dearer to walk through than estimating: seconds of one core.
+_ENTRIES = 4e9
 
 
-def trace(problem: Problem, w: Array) -> Estimate:
-    """tr ∇²L(w), exactly, with `parts` gauss_newton and residual.
+def trace(
+    problem: Problem,
+    w: Array,
+    *,
+    rtol: float = 0.05,
+    confidence: float = 0.99,
+    max_matvecs: int = 1000,
+    statistics: Statistics = FULL_BATCH,
+    memory: float = MEMORY,
+    key: Key = 0,
+) -> Estimate:
+    """tr ∇²L(w), with `parts` gauss_newton and residual.
 
     ∇²L = (1/n) Σᵢ [J_iᵀ ℓ″ J_i + Σ_c ℓ′_c ∇²f_c(xᵢ)]: the first part needs the gradient of each output, the second
-    vanishes at an interpolator and, in trace, for networks of ReLU layers everywhere. Networks with a closed form
-    cost one forward pass; the others one backward pass for each output and one product for each parameter.
+    vanishes at an interpolator and, in trace, for networks of ReLU layers everywhere.
+
+    Exact where that is affordable: for networks with a closed form (one forward pass), and for at most `max_matvecs`
+    parameters (one backward pass for each output, one product for each parameter). Otherwise the first part is exact
+    if the Jacobian is small enough to walk through, and XTrace estimates the rest, to an interval of relative width
+    rtol that holds the truth with probability `confidence`.
 
     >>> import steppe
     >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
     >>> trace(p, p.w0).value                                        # L = ½(w₁w₂ − 1)² at (1, 1)
     2.0
+
+    Epperly, Tropp and Webber 2024 for XTrace.
     """
-    w = problem.vector(w)
+    w = prepared(problem, w)
+    max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=1)
     if isinstance(problem.predict, ClosedForm):
-        gauss_newton, residual, products = *_closed_form(problem, w), 0
-    else:
-        independent = bool(_treats_examples_alone(problem, w))
-        gauss_newton = _by_example(problem, w) if independent else _by_output(problem, w)
-        residual, products = _residual(problem, w), w.size
+        return measured(_sum(*closed_form(problem, w), matvecs=0), statistics)
+    rest = residual(problem, w, statistics=statistics, memory=memory)
+    exact = w.size <= max_matvecs
+    if not exact and entries(problem, w) > _ENTRIES:
+        return measured(_both_estimated(problem, w, rtol, confidence, max_matvecs, statistics, memory, key), statistics)
+    meant, w, pieces = settled(residual.model, problem, w, statistics=statistics, memory=memory)
+    known = gauss_newton_trace(meant, w, pieces)
+    if exact:
+        return measured(_sum(known, diagonal_sum(rest.product, w), matvecs=w.size), statistics)
+    # tr(R + g/p I) = tr ∇²L: the accuracy asked for is that of the sum, and a multiple of I has no variance.
+    shift = known / w.size
+    total = linalg.xtrace(
+        lambda v: np.asarray(rest.matvec(v) + shift * jnp.asarray(v, w.dtype)),
+        w.size,
+        rtol=rtol,
+        confidence=confidence,
+        max_matvecs=max_matvecs,
+        key=generator(key),
+    )
+    return measured(_split(total, Estimate.exact(float(known))), statistics)
+
+
+def _sum(gauss_newton: Array, residual: Array, *, matvecs: int) -> Estimate:
     parts = {"gauss_newton": Estimate.exact(float(gauss_newton)), "residual": Estimate.exact(float(residual))}
-    return Estimate.exact(float(gauss_newton + residual), matvecs=products, parts=parts)
+    return Estimate.exact(float(gauss_newton + residual), matvecs=matvecs, parts=parts)
 
 
-@eqx.filter_jit
-def _closed_form(problem: Problem, w: Array) -> tuple[Array, Array]:
-    params = problem.unravel(w)
-    f = problem.predict(params, problem.x)
-    norms, laplacians = problem.predict.curvature(params, problem.x)  # type: ignore[attr-defined]
-    slope = jax.grad(problem.criterion.example)
-    slopes, bends = jax.vmap(slope)(f, problem.y), jax.vmap(jax.grad(slope))(f, problem.y)
-    return jnp.mean(bends * norms), jnp.mean(slopes * laplacians)
+def _both_estimated(
+    problem: Problem,
+    w: Array,
+    rtol: float,
+    confidence: float,
+    max_matvecs: int,
+    statistics: Statistics,
+    memory: float,
+    key: Key,
+) -> Estimate:
+    rng = generator(key)
+    total, known = (
+        linalg.xtrace(
+            curvature(problem, w, statistics=statistics, memory=memory),
+            w.size,
+            rtol=rtol,
+            confidence=confidence,
+            max_matvecs=max_matvecs,
+            key=rng,
+        )
+        for curvature in (hessian, gauss_newton)
+    )
+    return _split(total, known)
 
 
-@eqx.filter_jit
-def _treats_examples_alone(problem: Problem, w: Array) -> Array:
-    """Whether the first and last predictions are the same without the other examples (no batch statistics)."""
-    together = problem.predictions(w)
-    ends = jnp.array([0, len(problem) - 1])
-    alone = jax.vmap(lambda i: _predict_one(problem, w, i))(ends)
-    scale = jnp.max(jnp.abs(together)) * float(np.finfo(together.dtype).eps) ** 0.5
-    return jnp.all(jnp.abs(alone - together[ends]) <= scale)
-
-
-def _predict_one(problem: Problem, w: Array, i: Array) -> Array:
-    x = jax.tree.map(lambda a: a[i][None], problem.x)
-    return problem.predict(problem.unravel(w), x)[0]
-
-
-@eqx.filter_jit
-def _by_example(problem: Problem, w: Array) -> Array:
-    """(1/n) Σᵢ ⟨ℓ″, J_i J_iᵀ⟩, one example's Jacobian at a time."""
-
-    def one(i: Array) -> Array:
-        f = _predict_one(problem, w, i)
-        J = jax.jacrev(lambda v: _predict_one(problem, v, i).ravel())(w)
-        bend = jax.hessian(lambda g: problem.criterion.example(g.reshape(f.shape), problem.y[i]))(f.ravel())
-        return jnp.sum(bend * (J @ J.T))
-
-    return jnp.mean(jax.lax.map(one, jnp.arange(len(problem)), batch_size=_ROWS))
-
-
-@eqx.filter_jit
-def _by_output(problem: Problem, w: Array) -> Array:
-    """The same where examples see each other: ⟨∇²_f L, J Jᵀ⟩ with the Jacobian of all outputs at once."""
-    f, pull = jax.vjp(lambda v: problem.predictions(v).ravel(), w)
-    J = jax.lax.map(lambda row: pull(row)[0], jnp.eye(f.size, dtype=f.dtype), batch_size=_ROWS)
-    shape = problem.predictions(w).shape
-    bend = jax.hessian(lambda g: problem.criterion(g.reshape(shape), problem.y))(f)
-    return jnp.sum(bend * (J @ J.T))
-
-
-@eqx.filter_jit
-def _residual(problem: Problem, w: Array) -> Array:
-    """Σ_k eₖᵀ ∇²_w⟨ℓ′(f(w)), f(·)⟩ eₖ with ℓ′ frozen at w."""
-    slopes = jax.grad(lambda f: problem.criterion(f, problem.y))(problem.predictions(w))
-
-    def weighted(v: Array) -> Array:
-        return jnp.vdot(slopes, problem.predictions(v))
-
-    def diagonal(k: Array) -> Array:
-        basis = jnp.zeros_like(w).at[k].set(1)
-        return jax.jvp(jax.grad(weighted), (w,), (basis,))[1][k]
-
-    return jnp.sum(jax.lax.map(diagonal, jnp.arange(w.size), batch_size=_ROWS))
+def _split(total: Estimate, known: Estimate) -> Estimate:
+    """The total with its parts; the residual one is the difference, and holds where both others do."""
+    difference = Estimate(
+        total.value - known.value,
+        total.lower - known.upper,
+        total.upper - known.lower,
+        total.confidence + known.confidence - 1.0,
+        converged=total.converged and known.converged,
+    )
+    return Estimate(
+        total.value,
+        total.lower,
+        total.upper,
+        total.confidence,
+        total.matvecs + known.matvecs,
+        {"gauss_newton": known, "residual": difference},
+        total.converged,
+    )

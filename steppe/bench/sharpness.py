@@ -1,0 +1,185 @@
+"""λ_max at the edge of stability: our tracker and our cold start against what others use, in products and seconds.
+
+An FCN 784-200-200-10 (tanh, half_mse, float32) is trained by full-batch gradient descent on 5,000 digits until its
+sharpness hovers at 2/lr. There it is measured every few steps, by each method to 1e-3.
+"""
+
+import gzip
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from steppe import losses, measures
+from steppe.bench import Ratio
+from steppe.estimate import Estimate
+from steppe.measures import operators
+from steppe.problems import Problem
+
+SIZES, N, LR, RTOL = (784, 200, 200, 10), 5_000, 0.05, 1e-3
+# On MNIST the sharpness passes 2/lr = 40 at step 210 and is thrown back for the first time at step 305.
+WARM_UP, EVERY, POINTS, PEER_POINTS = 290, 5, 30, 4
+
+Work = Callable[[], tuple[float, int]]
+
+
+@dataclass
+class Tally:
+    """Products, seconds and the largest relative error over the points measured."""
+
+    products: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    error: float = 0.0
+
+    def add(self, work: Work, truth: float) -> None:
+        started = time.perf_counter()
+        value, products = work()
+        self.seconds.append(time.perf_counter() - started)
+        self.products.append(products)
+        self.error = max(self.error, abs(value - truth) / truth)
+
+
+def measure() -> list[Ratio]:
+    """A measurement's mean cost. Training, compiling and the truth at every point are not counted."""
+    problem = _problem()
+    tracker, ours, cold = measures.Tracker(rtol=RTOL), Tally(), Tally()
+    peers: dict[str, Tally] = {}
+    for k, w in enumerate(_trajectory(problem)):
+        truth = measures.sharpness(problem, w, rtol=0.1 * RTOL, key=k).value
+        if k == 0:  # the first call of a tracker is a cold one
+            tracker(problem, w)
+            continue
+        ours.add(lambda w=w: _numbers(tracker(problem, w)), truth)  # type: ignore[misc]
+        if k % (POINTS // PEER_POINTS) == 0:
+            cold.add(lambda w=w: _numbers(measures.sharpness(problem, w, rtol=RTOL)), truth)  # type: ignore[misc]
+            for name, work in _peers(problem, w, truth).items():
+                peers.setdefault(name, Tally()).add(work, truth)
+    return [
+        *_ratios("λ_max along a trajectory", ours, peers, f"at most {max(ours.products)} products; target ≥ 5"),
+        *_ratios("λ_max from a cold start", cold, peers, "ours with an interval at 0.99; target ≥ 1"),
+    ]
+
+
+def _numbers(estimate: Estimate) -> tuple[float, int]:
+    return estimate.value, estimate.matvecs
+
+
+def _ratios(subject: str, ours: Tally, peers: dict[str, Tally], note: str) -> list[Ratio]:
+    results = []
+    for name, peer in peers.items():
+        for unit, mine, theirs in (("products", ours.products, peer.products), ("s", ours.seconds, peer.seconds)):
+            a, b = float(np.mean(mine)), float(np.mean(theirs))
+            errors = f"errors {ours.error:.0e}, {peer.error:.0e}"
+            results.append(Ratio(subject, name, a, b, unit, b / a, f"{errors}; {note}"))
+    return results
+
+
+def _peers(problem: Problem, w: Array, truth: float) -> dict[str, Work]:
+    """On our own products, so that only the algorithms differ; curvlinops brings its own."""
+    H = operators.hessian
+    peers: dict[str, Work] = {
+        "eigsh as in Cohen et al. 2021": lambda: _eigsh(H(problem, w), tol=0.0),
+        "eigsh, tol 1e-3": lambda: _eigsh(H(problem, w), tol=RTOL),
+        "power iteration as in PyHessian": lambda: _power(H(problem, w), truth),
+    }
+    if find_spec("curvlinops") is not None:
+        peers["curvlinops, eigsh, tol 1e-3"] = lambda: _eigsh(_curvlinops(problem, w), tol=RTOL)
+    return peers
+
+
+def _eigsh(matvec: Callable[[Any], Any], *, tol: float) -> tuple[float, int]:
+    """A LinearOperator on the flat vector and ARPACK's own basis; tol 0 is its default, the precision of floats."""
+    products, p = 0, sum((a + 1) * b for a, b in pairwise(SIZES))
+
+    def counted(v: Any) -> Any:
+        nonlocal products
+        products += 1
+        return matvec(v.ravel())
+
+    operator = LinearOperator((p, p), matvec=counted, dtype=np.float32)
+    (value,) = eigsh(operator, 1, which="LA", tol=tol, return_eigenvectors=False)
+    return float(value), products
+
+
+def _power(H: operators.Operator, truth: float) -> tuple[float, int]:
+    """PyHessian stops at a change of 1e-3 between two steps, which can be far from converged. Here the truth tells
+    when to stop, better than any rule could."""
+    v = np.random.default_rng(0).standard_normal(H.size)
+    value, products = 0.0, 0
+    while abs(value - truth) > RTOL * truth and products < 300:
+        v /= np.linalg.norm(v)
+        Av = H(v)
+        value, v, products = float(v @ Av), Av.astype(float), products + 1
+    return value, products
+
+
+def _curvlinops(problem: Problem, w: Array) -> Callable[[Any], Any]:
+    import torch
+    from curvlinops import HessianLinearOperator  # type: ignore[import-untyped]
+
+    layers: list[Any] = []
+    for W, b in problem.unravel(w):
+        linear = torch.nn.Linear(*W.shape)
+        linear.weight.data, linear.bias.data = torch.tensor(np.array(W.T)), torch.tensor(np.array(b))
+        layers += [linear, torch.nn.Tanh()]
+    model = torch.nn.Sequential(*layers[:-1])
+    data = [(torch.tensor(np.array(problem.x)), torch.tensor(np.array(problem.y)))]
+    loss = torch.nn.MSELoss()
+    operator = HessianLinearOperator(model, loss, list(model.parameters()), data, check_deterministic=False)
+    # MSELoss is the mean over examples and outputs too, without the ½.
+    return lambda v: 0.5 * SIZES[-1] * (operator @ torch.tensor(v, dtype=torch.float32)).numpy()
+
+
+def _trajectory(problem: Problem) -> list[Array]:
+    step = jax.jit(lambda w: w - LR * jax.grad(problem.loss)(w))
+    w, points = problem.w0, []
+    for k in range(WARM_UP + EVERY * POINTS + 1):
+        if k >= WARM_UP and (k - WARM_UP) % EVERY == 0:
+            points.append(w)
+        w = step(w)
+    return points
+
+
+def _problem() -> Problem:
+    rng = np.random.default_rng(0)
+
+    def uniform(fan_in: int, *shape: int) -> Any:
+        return rng.uniform(-1, 1, shape).astype(np.float32) / np.float32(fan_in**0.5)
+
+    layers = [(uniform(a, a, b), uniform(a, b)) for a, b in pairwise(SIZES)]
+    x, classes = _digits(rng)
+    x = (x - x.mean()) / x.std()
+    return Problem(_fcn, layers, x.astype(np.float32), np.eye(10, dtype=np.float32)[classes], losses.half_mse)
+
+
+def _fcn(layers: Any, x: Array) -> Array:
+    for W, b in layers[:-1]:
+        x = jnp.tanh(x @ W + b[None])
+    W, b = layers[-1]
+    return x @ W + b[None]
+
+
+def _digits(rng: np.random.Generator) -> tuple[Any, Any]:
+    """The first 5,000 digits of MNIST where its files are; otherwise ten smooth shapes, moved and made noisy."""
+    for folder in (os.environ.get("STEPPE_DATA"), "../shared/data", "data"):
+        images = Path(folder or ".") / "mnist" / "train-images-idx3-ubyte.gz"
+        if images.exists():
+            labels = images.with_name("train-labels-idx1-ubyte.gz")
+            x = np.frombuffer(gzip.decompress(images.read_bytes()), np.uint8, offset=16).reshape(-1, 784)[:N]
+            return x / 255.0, np.frombuffer(gzip.decompress(labels.read_bytes()), np.uint8, offset=8)[:N]
+    i, j = np.mgrid[:28, :28] / 28
+    waves = [np.cos(2 * np.pi * (a * i + b * j)) for a in range(4) for b in range(4)]
+    shapes = np.tensordot(rng.standard_normal((10, 16)), waves, axes=1)
+    classes = rng.integers(0, 10, N)
+    moved = [np.roll(shapes[c], rng.integers(-2, 3, 2), axis=(0, 1)) for c in classes]
+    return (np.stack(moved) + rng.standard_normal((N, 28, 28))).reshape(N, 784), classes

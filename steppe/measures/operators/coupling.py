@@ -1,0 +1,34 @@
+"""Whether a network treats each example alone, as all do without batch statistics."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from steppe.measures.operators.pieces import part
+from steppe.problems import Problem
+
+# Enough examples to have statistics, few enough to cost nothing.
+_COMPANY = 64
+
+
+def treats_examples_alone(problem: Problem, w: Array) -> bool:
+    """Whether predictions are the same without the other examples, to half of the digits.
+
+    >>> import steppe
+    >>> x, y = jnp.array([[1.0], [2.0]]), jnp.zeros((2, 1))
+    >>> centred = Problem(lambda w, x: w * (x - x.mean()), jnp.array([[1.0]]), x, y, steppe.losses.mse)
+    >>> treats_examples_alone(centred, centred.w0)
+    False
+    """
+    return bool(_compared(part(problem, 0, min(_COMPANY, len(problem))), w))
+
+
+@eqx.filter_jit
+def _compared(problem: Problem, w: Array) -> Array:
+    together = problem.predictions(w)
+    ends = jnp.array([0, len(problem) - 1])
+    alone = jax.vmap(lambda i: part(problem, i, 1).predictions(w)[0])(ends)
+    scale = jnp.max(jnp.abs(together)) * float(np.finfo(together.dtype).eps) ** 0.5
+    return jnp.all(jnp.abs(alone - together[ends]) <= scale)

@@ -1,0 +1,107 @@
+"""Every curvature matrix is the Hessian at w of some model of the loss; the model names the matrix."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax import Array
+
+from steppe import check
+from steppe.measures.equations import shaped
+from steppe.measures.inputs import prepared
+from steppe.measures.operators.operator import Operator
+from steppe.measures.operators.pieces import Pieces, part
+from steppe.measures.operators.statistics import FULL_BATCH, Statistics
+from steppe.measures.smoothness import refuse_kinked_loss
+from steppe.problems import Problem
+
+# Bytes that may be held of what the data make of the network.
+MEMORY = 2**30
+
+# (problem, w) ↦ a function of u whose Hessian at u = w is meant; a mean over the problem's examples.
+Model = Callable[[Problem, Array], Callable[[Array], Array]]
+# (problem, w) ↦ a linear map B from parameters to (examples, r), with A = (1/n) BᵀB.
+Root = Callable[[Problem, Array], Callable[[Array], Array]]
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """A kind of curvature matrix. Called with (problem, w) it gives the operator.
+
+    `memory` bounds what is stored: where linearising all examples takes more, they are taken in pieces and the
+    forward pass is repeated for every product, which then costs about half as much again.
+    """
+
+    name: str
+    model: Model = field(repr=False)
+    root: Root | None = field(default=None, repr=False)
+
+    def __call__(
+        self, problem: Problem, w: Array, *, statistics: Statistics = FULL_BATCH, memory: float = MEMORY
+    ) -> Operator:
+        meant, w, pieces = settled(self.model, problem, w, statistics=statistics, memory=memory)
+        refuse_kinked_loss(meant, w)
+        stored = pieces.whole and held(self.model, meant, w) <= memory
+        product = _linearised(self.model, meant, w) if stored else Recomputed(meant, w, self.model, pieces)
+        return Operator(product, w.size, w.dtype, self.name, statistics)
+
+
+def settled(
+    model: Model, problem: Problem, w: Array, *, statistics: Statistics, memory: float
+) -> tuple[Problem, Array, Pieces]:
+    """The problem whose curvature is meant, w as its vector, and the pieces its data are taken in."""
+    w = prepared(problem, w)
+    memory = check.number("memory", memory, above=0.0, remedy="Pass a number of bytes, for instance 2**30.")
+    if not isinstance(statistics, Statistics):
+        remedy = "Pass FullBatch(), Frozen() or PerChunk(size) of steppe.measures."
+        check.refuse("statistics", "a treatment of batch statistics", statistics, remedy)
+    problem = statistics.problem(problem, w)
+    return problem, w, statistics.pieces(problem, w, _affordable(model, problem, w, memory))
+
+
+class Recomputed(eqx.Module):
+    """The product piece by piece: nothing is kept but the data and w."""
+
+    problem: Problem
+    w: Array
+    model: Model = eqx.field(static=True)
+    pieces: Pieces = eqx.field(static=True)
+
+    def __call__(self, v: Array) -> Array:
+        def product(piece: Problem) -> Array:
+            return jax.jvp(jax.grad(self.model(piece, self.w)), (self.w,), (v,))[1]
+
+        return self.pieces.mean(self.problem, product)
+
+
+@eqx.filter_jit
+def _linearised(model: Model, problem: Problem, w: Array) -> Callable[[Array], Array]:
+    """v ↦ ∇²m(w) v, forward over reverse, with all that does not depend on v computed now."""
+    return jax.linearize(jax.grad(model(problem, w)), w)[1]
+
+
+def held(model: Model, problem: Problem, w: Array) -> int:
+    """Bytes that the linearised product keeps."""
+    leaves, structure = jax.tree.flatten((problem, w))
+    return _held(model, structure, tuple((a.shape, a.dtype) for a in leaves))
+
+
+@lru_cache(maxsize=256)
+def _held(model: Model, structure: Any, shapes: tuple[tuple[tuple[int, ...], Any], ...]) -> int:
+    problem, w = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
+    kept = eqx.filter_eval_shape(_linearised, model, problem, w)
+    return sum(int(np.prod(a.shape)) * a.dtype.itemsize for a in jax.tree.leaves(kept))
+
+
+def _affordable(model: Model, problem: Problem, w: Array, memory: float) -> int:
+    """The number of examples that fit into `memory`: all of them, or a piece that is recomputed."""
+    n = len(problem)
+    if (everything := held(model, problem, w)) <= memory:
+        return n
+    # Held is affine in the number of examples. Recomputing has the values, their tangents and one more of each.
+    one = held(model, eqx.filter_eval_shape(part, problem, 0, 1), w)
+    return max(1, min(n - 1, int((memory - one) / (4 * max(1.0, (everything - one) / max(1, n - 1))))))

@@ -1,0 +1,24 @@
+"""(1/n) Σᵢ J_iᵀ ℓ″ J_i."""
+
+from collections.abc import Callable
+
+import jax
+from jax import Array
+
+from steppe.measures.operators.curvature import Curvature
+from steppe.measures.operators.fisher import score_root
+from steppe.problems import Problem
+
+
+def _linearised_network(problem: Problem, w: Array) -> Callable[[Array], Array]:
+    """u ↦ (1/n) Σᵢ ℓ(f(xᵢ; w) + J_i (u − w), yᵢ)."""
+    f, push = jax.linearize(problem.predictions, w)
+    return lambda u: problem.criterion(f + push(u - w), problem.y)
+
+
+gauss_newton = Curvature("gauss_newton", _linearised_network, score_root)
+"""G = (1/n) Σᵢ J_iᵀ ∇²_f ℓ J_i: the Hessian of the loss of the network linearised at w.
+
+G = ∇²L where the loss has no slope in the predictions, at an interpolator for example, and for linear networks;
+positive semi-definite for every loss of steppe.losses (Schraudolph 2002).
+"""

@@ -1,0 +1,115 @@
+"""What batch statistics mean when curvature is measured; three answers, and the result says which was taken."""
+
+import abc
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from steppe import check
+from steppe.measures.operators.coupling import treats_examples_alone
+from steppe.measures.operators.frozen import FrozenPredict, statistics
+from steppe.measures.operators.pieces import Pieces
+from steppe.problems import Problem
+
+
+class Statistics(abc.ABC):
+    """How batch statistics, such as those of batch normalisation, are treated. Without them all three agree."""
+
+    @abc.abstractmethod
+    def problem(self, problem: Problem, w: Array) -> Problem:
+        """The problem whose curvature is meant."""
+
+    @abc.abstractmethod
+    def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
+        """How its data may be cut; `size` examples are what the memory holds at a time."""
+
+
+@dataclass(frozen=True)
+class FullBatch(Statistics):
+    """Statistics of all examples, differentiated through: ∇²L of the loss that full-batch gradient descent sees."""
+
+    def __str__(self) -> str:
+        return "full batch"
+
+    def problem(self, problem: Problem, w: Array) -> Problem:
+        return problem
+
+    def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
+        # A network whose examples see each other needs all of them at once, whatever the memory.
+        return Pieces(len(problem), size if size < len(problem) and treats_examples_alone(problem, w) else len(problem))
+
+
+FULL_BATCH = FullBatch()
+
+
+@dataclass(frozen=True)
+class PerChunk(Statistics):
+    """Statistics of each consecutive chunk of `size` examples, as mini-batch training sees them."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        check.integer("size", self.size, minimum=1, remedy="Pass the number of examples of a mini-batch.")
+
+    def __str__(self) -> str:
+        return f"chunks of {self.size}"
+
+    def problem(self, problem: Problem, w: Array) -> Problem:
+        return problem
+
+    def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
+        return Pieces(len(problem), min(self.size, len(problem)))
+
+
+@dataclass(frozen=True)
+class Frozen(Statistics):
+    """Statistics of all examples at w, held constant: the curvature of the network as it is used after training."""
+
+    def __str__(self) -> str:
+        return "frozen"
+
+    def problem(self, problem: Problem, w: Array) -> Problem:
+        try:
+            found = list(statistics(problem.predict, problem.unravel(w), problem.x))
+        except (TypeError, ValueError) as error:
+            remedy = "Frozen() compares the shapes for n and for n + 1 examples; take FullBatch() or PerChunk(size)."
+            check.refuse("predict", "a function of any number of examples", str(error), remedy)
+        if not found:
+            return problem
+        predict = FrozenPredict(problem.predict)
+        frozen = Problem(predict, problem.unravel(problem.w0), problem.x, problem.y, problem.criterion)
+        if not bool(_decoupled(frozen, w)):
+            check.refuse(
+                "statistics",
+                "FullBatch() or PerChunk(size) for this network",
+                "Frozen()",
+                "Its examples see each other in another way than by sums over all of them.",
+            )
+        return frozen
+
+    def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
+        # Their values belong to all examples: a piece would compute its own.
+        frozen = isinstance(problem.predict, FrozenPredict)
+        return Pieces(len(problem), len(problem)) if frozen else FULL_BATCH.pieces(problem, w, size)
+
+
+@eqx.filter_jit
+def _decoupled(problem: Problem, w: Array) -> Array:
+    """Whether the first prediction stands still when the real inputs of all other examples move."""
+
+    def real(a: Array) -> bool:
+        return jnp.issubdtype(a.dtype, jnp.floating)
+
+    moving, still = eqx.partition(problem.x, real)
+    # All rows but the first, by amounts that no symmetry can cancel.
+    push = jax.tree.map(
+        lambda a: jnp.sin(1.0 + jnp.arange(a.size, dtype=a.dtype)).reshape(a.shape).at[0].set(0), moving
+    )
+
+    def first(rows: Array) -> Array:
+        return problem.predict(problem.unravel(w), eqx.combine(rows, still))[0]
+
+    return jnp.all(jax.jvp(first, (moving,), (push,))[1] == 0)
