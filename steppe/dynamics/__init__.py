@@ -1,7 +1,9 @@
-"""HOW it moves: gradient descent, SAM, schedules of them, and `run`, the only loop."""
+"""HOW it moves: gradient descent, SAM, what wraps them, schedules of them, and `run`, the only loop."""
 
 from steppe.dynamics.base import Dynamics as Dynamics
 from steppe.dynamics.gd import GD as GD
+from steppe.dynamics.label_noise import LabelNoise as LabelNoise
+from steppe.dynamics.projected import Projected as Projected
 from steppe.dynamics.run import Progress as Progress
 from steppe.dynamics.run import Run as Run
 from steppe.dynamics.run import run as run

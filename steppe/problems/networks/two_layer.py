@@ -7,11 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from steppe import check
+from steppe.problems.networks import first_layer
 from steppe.problems.networks.activations import Activation, relu
 from steppe.problems.networks.closed_form import ClosedForm
-
-Params = dict[str, Any]
+from steppe.problems.networks.first_layer import Params, uniform
 
 
 @dataclass(frozen=True)
@@ -27,20 +26,15 @@ class TwoLayer(ClosedForm):
     bias: bool = True
     activation: Activation = relu
 
-    def init(self, d: int, width: int, rng: np.random.Generator, dtype: Any = np.float32) -> Params:
+    def init(
+        self, d: int, width: int, rng: np.random.Generator, dtype: Any = np.float32, *, first_layer_scale: float = 1.0
+    ) -> Params:
         """PyTorch's default initialisation: uniform on ±1/√fan_in, layer by layer."""
-        check.integer("d", d, minimum=1)
-        check.integer("width", width, minimum=1)
-        first, second = 1 / np.sqrt(d), 1 / np.sqrt(width)
-        params = {"W1": rng.uniform(-first, first, (width, d)).astype(dtype)}
-        if self.bias:
-            params["b1"] = rng.uniform(-first, first, width).astype(dtype)
-        params["W2"] = rng.uniform(-second, second, width).astype(dtype)
-        return params
+        params = first_layer.init(d, width, rng, dtype, bias=self.bias, scale=first_layer_scale)
+        return params | {"W2": uniform(rng, width, width, dtype)}
 
     def preactivations(self, params: Params, x: Array) -> Array:
-        h: Array = x @ params["W1"].T
-        return h + params["b1"][None] if self.bias else h
+        return first_layer.preactivations(params, x, bias=self.bias)
 
     def __call__(self, params: Params, x: Array) -> Array:
         output: Array = self.activation(self.preactivations(params, x)) @ params["W2"]
@@ -49,7 +43,7 @@ class TwoLayer(ClosedForm):
     def curvature(self, params: Params, x: Array) -> tuple[Array, Array]:
         """‖∇f‖² = ‖W₂ ⊙ σ′(h)‖² ‖x′‖² + ‖σ(h)‖² (wen2023, Eq. 2) and Δf = ‖x′‖² Σⱼ W₂ⱼ σ″(hⱼ), x′ = (x, 1)."""
         h = self.preactivations(params, x)
-        lengths = jnp.sum(x**2, axis=1) + (1 if self.bias else 0)
+        lengths = first_layer.lengths(x, bias=self.bias)
         slopes = params["W2"][None] * self.activation.slope(h)
         norms = jnp.sum(slopes**2, axis=1) * lengths + jnp.sum(self.activation(h) ** 2, axis=1)
         return norms, lengths * (self.activation.curvature(h) @ params["W2"])
