@@ -21,7 +21,7 @@ class LabelNoise(Dynamics):
     >>> import jax.numpy as jnp, steppe
     >>> p = steppe.Problem(lambda w, x: w * x, jnp.array([1.0]), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
     >>> r = steppe.run(p, LabelNoise(steppe.dynamics.GD(0.5), sigma=0.1), stop=steppe.until.steps(1))
-    >>> bool(r.w[0] == 1 + 0.5 * draw(step_key(0, 0), 1, 0.1, p.y)[0])         # f = y at first: the step is η σ ξ
+    >>> bool(abs(r.w[0] - 1 - 0.5 * draw(step_key(0, 0), 1, 0.1, p.y)[0]) < 1e-6)   # f = y: the step is η σ ξ
     True
     """
 

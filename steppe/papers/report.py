@@ -15,7 +15,8 @@ table{border-collapse:collapse;width:100%;margin:1.5rem 0;font-size:.9rem}
 th,td{text-align:left;vertical-align:top;padding:.45rem .6rem;border-bottom:1px solid #ddd}
 th{border-bottom:2px solid #222} td.number{font-variant-numeric:tabular-nums;width:22rem}
 .holds{color:#00624a;font-weight:600;white-space:nowrap}.fails{color:#a8320a;font-weight:600;white-space:nowrap}
-.not-run{color:#666;white-space:nowrap} .detail,.source{color:#666;font-size:.82rem;display:block} td:first-child{width:13rem}
+.not-run{color:#666;white-space:nowrap} .detail,.source{color:#666;font-size:.82rem;display:block}
+td:first-child{width:13rem}
 .misprint{background:#f4f4f4;border-radius:3px;padding:0 .3rem;font-size:.78rem;color:#555;white-space:nowrap}
 figure{display:inline-block;margin:0 1rem 1.5rem 0;vertical-align:top;width:27rem;max-width:100%}
 figure img{width:100%} figcaption{font-size:.85rem;color:#444}
