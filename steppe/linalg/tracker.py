@@ -95,9 +95,9 @@ class Tracker:
         if self.vectors is None or self.values is None or self.p <= self.max_matvecs:
             return self.certify(matvec)
         a, rng = Operator(matvec, self.p, self.precision), self._rng()
-        near = int((self.values >= self.values[0] - REACH * abs(self.values[0])).sum())
-        count = min(near, self.max_matvecs - 2)
+        count = self._near(float(self.values[0]))
         fresh = Subspace.multiplied(a, self.vectors[:count]).ritz(count)
+        fell = self._near(float(fresh.values[0])) > count  # so far that a vector not multiplied may lead now
         first = start(self.p, warm=self._warm(fresh, count), against=fresh.rows, key=rng)
         chain = Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows)
         while True:
@@ -124,7 +124,14 @@ class Tracker:
         # just missed being kept, with the same sign.
         watch = outside(chain.onward(), kept)
         watch = outside(watch + np.copysign(1.0, watch @ dropped) * dropped, kept)
-        return estimate, self._after(values[: self.keep], kept, watch, settled=error <= self.rtol * abs(value))
+        settled = error <= self.rtol * abs(value) and not fell
+        return estimate, self._after(values[: self.keep], kept, watch, settled=settled)
+
+    def _near(self, leader: float) -> int:
+        """How many of the kept vectors may lead where the leader has this value, as far as products allow."""
+        assert self.values is not None
+        near = int((self.values >= leader - REACH * abs(leader)).sum())
+        return min(max(1, near), self.max_matvecs - 2)
 
     def _warm(self, fresh: Subspace, count: int) -> Vector:
         """Where the chain looks: along the leader's residual as far as that matters for the accuracy; for the rest

@@ -18,7 +18,8 @@ _CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "checkpoint", "re
 
 def traced(function: Callable[..., Any], *args: Any) -> core.ClosedJaxpr:
     """The equations of function(*args); shapes suffice for arguments."""
-    closed: core.ClosedJaxpr = jax.make_jaxpr(function)(*args)
+    # A new function every time: JAX remembers the equations of one it has seen.
+    closed: core.ClosedJaxpr = jax.make_jaxpr(lambda *args: function(*args))(*args)
     return closed
 
 

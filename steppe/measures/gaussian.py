@@ -44,7 +44,7 @@ def expected_increase(
     problem, w, pieces = settled(hessian.model, problem, w, statistics=statistics, memory=memory)
     root = jax.random.key(int(generator(key).integers(2**63)))
     sample = np.empty(0)
-    for count, share in looks(_FEWEST, max_evaluations // 2, delta, keep=1 / 3):
+    for count, share in looks(_FEWEST, max_evaluations // 2, delta, keep=0.8):
         while len(sample) < count:
             draws = jax.random.split(jax.random.fold_in(root, len(sample)), _BATCH)
             pairs = np.asarray(_increases(problem, w, scale, draws, pieces), dtype=float)

@@ -1,6 +1,7 @@
 """How clearly the examples are classified."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -33,5 +34,5 @@ def _margins(problem: Problem, w: Array) -> Array:
         return (f * y).ravel()
     classes = y if jnp.issubdtype(y.dtype, jnp.integer) else jnp.argmax(y, axis=-1)
     right = jnp.take_along_axis(f, classes[..., None], axis=-1)[..., 0]
-    others = jnp.where(jnp.arange(f.shape[-1]) == classes[..., None], -jnp.inf, f)
+    others = jnp.where(jax.nn.one_hot(classes, f.shape[-1], dtype=bool), -jnp.inf, f)
     return (right - jnp.max(others, axis=-1)).ravel()

@@ -1,17 +1,22 @@
+import sys
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from families import FAMILY, two_layer
-from oracles import dense_hessian, gauss_newton
+from families import FAMILY, tanh_net, two_layer
 
 import steppe
+from steppe import measures
+from steppe.check import ArgumentError
 from steppe.measures import trace
+
+from .dense import dense, matrices, problem
 
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_trace_and_parts_against_the_dense_hessian(name):
-    p = FAMILY[name]()
-    H, G = dense_hessian(p, p.w0), gauss_newton(p, p.w0)
+    p = problem(name)
+    H, G = matrices(name).hessian, matrices(name).gauss_newton
     estimate = trace(p, p.w0)
     assert estimate.is_exact
     size = np.abs(np.diag(H)).sum() + np.trace(G)  # rounding is relative to what is added up
@@ -55,3 +60,40 @@ def test_law_half_of_the_loss_is_half_of_the_trace():
 def test_accepts_numpy_and_pytree():
     p = two_layer()
     assert trace(p, np.asarray(p.w0)) == trace(p, p.unravel(p.w0)) == trace(p, jnp.asarray(p.w0))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["gauss-newton exact", "both estimated"])
+def test_estimated_traces_hold_the_truth(known, monkeypatch):
+    """More parameters than products. At confidence 0.9, 30 keys, four standard deviations allowed."""
+    monkeypatch.setattr(sys.modules["steppe.measures.trace"], "entries", lambda problem, w: 0 if known else 1e10)
+    p = tanh_net(n=12, d=20, width=20, outputs=1)
+    exact = dense(p)
+    G, R = np.trace(exact.gauss_newton), np.trace(exact.residual)
+    found = [trace(p, p.w0, confidence=0.9, rtol=0.2, max_matvecs=200, key=key) for key in range(30)]
+    gauss_newton, residual = ([e.parts[name] for e in found] for name in ("gauss_newton", "residual"))
+    for estimates, truth in ((found, G + R), (gauss_newton, G), (residual, R)):
+        # An exact part has no width but rounding.
+        held = sum(e.lower - 1e-13 * G <= truth <= e.upper + 1e-13 * G for e in estimates)
+        assert held >= 30 * 0.9 - 4 * np.sqrt(30 * 0.9 * 0.1)
+    assert all(e.converged == (e.upper - e.lower <= 0.2 * abs(e.value)) for e in found)
+    assert all(e.parts["gauss_newton"].is_exact == known for e in found)
+    assert all(e.matvecs < p.w0.size for e in found)
+
+
+def test_exactness_is_a_matter_of_products():
+    p = problem("tanh-half-mse")
+    assert trace(p, p.w0, max_matvecs=p.w0.size).is_exact
+    assert not trace(p, p.w0, max_matvecs=p.w0.size - 1).is_exact
+
+
+def test_a_fisher_trace_too_large_to_walk_through(monkeypatch):
+    monkeypatch.setattr(sys.modules["steppe.measures.fisher"], "entries", lambda problem, w: 1e10)
+    p, G = problem("tanh-cross-entropy"), matrices("tanh-cross-entropy").gauss_newton
+    estimate = measures.fisher_trace(p, p.w0)
+    assert estimate.value == pytest.approx(np.trace(G), rel=0.05)
+
+
+def test_wrong_policies_are_refused():
+    p = problem("tanh-half-mse")
+    with pytest.raises(ArgumentError, match="max_matvecs must be a whole number ≥ 1; got 0"):
+        trace(p, p.w0, max_matvecs=0)

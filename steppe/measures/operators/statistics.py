@@ -77,11 +77,11 @@ class Frozen(Statistics):
         except (TypeError, ValueError) as error:
             remedy = "Frozen() compares the shapes for n and for n + 1 examples; take FullBatch() or PerChunk(size)."
             check.refuse("predict", "a function of any number of examples", str(error), remedy)
-        if not found:
+        if not found and treats_examples_alone(problem, w):
             return problem
         predict = FrozenPredict(problem.predict)
         frozen = Problem(predict, problem.unravel(problem.w0), problem.x, problem.y, problem.criterion)
-        if not bool(_decoupled(frozen, w)):
+        if not found or not bool(_decoupled(frozen, w)):
             check.refuse(
                 "statistics",
                 "FullBatch() or PerChunk(size) for this network",

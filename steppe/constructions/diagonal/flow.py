@@ -1,0 +1,87 @@
+"""Gradient flow of the diagonal network in closed form: each coordinate moves alone in the time τ = −∫ h dt."""
+
+from typing import Any
+
+import numpy as np
+
+from steppe import check
+from steppe.constructions._examples import Floats
+from steppe.constructions.diagonal.example import example
+
+
+def flow_path(x: Any, w0: Any, tau: Any, *, depth: int = 2) -> Floats:
+    """w(τ) of dw/dτ = L x ⊙ w^{L−1}: w₀e^{2xτ} for L = 2, (w₀^{2−L} − L(L−2)xτ)^{−1/(L−2)} above; (len τ, d).
+
+    w′ = −h(w) L x ⊙ w^{L−1} is that equation in the time τ = −∫ h dt, which is how far the flow has come.
+
+    >>> flow_path([1.0, 2.0], [1.0, 1.0], [0.0, 0.5]).round(4).tolist()
+    [[1.0, 1.0], [2.7183, 7.3891]]
+    """
+    point, start = np.asarray(x, dtype=np.float64), _positive(w0)
+    tau, L = np.asarray(tau, dtype=np.float64)[:, None], check.integer("depth", depth, minimum=1)
+    if L == 1:
+        return np.asarray(start + point * tau)
+    if L == 2:
+        return np.asarray(start * np.exp(2 * point * tau))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.maximum(start ** (2.0 - L) - L * (L - 2) * point * tau, 0.0) ** (-1 / (L - 2)))
+
+
+def flow_end(x: Any, y: Any, w0: Any, *, depth: int = 2) -> float:
+    """The τ at which the flow from w₀ > 0 reaches M; w(τ) there is its limit."""
+    from scipy.optimize import brentq
+
+    point, label = example(x, y, depth=depth)
+    start = _positive(w0)
+
+    def h(tau: float) -> float:
+        return float(flow_path(point, start, [tau], depth=depth)[0] ** depth @ point) - label
+
+    # h rises with τ. For L > 2 it is infinite where the first coordinate blows up, and brackets are found before.
+    low, high = _ends(point, start, depth)
+    a, b = max(low, -1.0), min(high, 1.0)
+    while not h(a) <= 0:
+        a = a * 2 if low == -np.inf else (a + low) / 2
+    while not h(b) >= 0 or not np.isfinite(h(b)):
+        b = b * 2 if high == np.inf and not h(b) >= 0 else (b + (0.0 if h(b) >= 0 else high)) / 2
+    return float(brentq(h, a, b, xtol=1e-300, rtol=8.9e-16))
+
+
+def flow_limit(x: Any, y: Any, w0: Any, *, depth: int = 2) -> Floats:
+    """Where the flow from w₀ > 0 ends (Theorem B.1 is its limit w₀ → 0).
+
+    >>> float(flow_limit([1.0], 4.0, 0.1)[0])
+    2.0
+    """
+    point, _ = example(x, y, depth=depth)
+    start = np.broadcast_to(np.asarray(w0, dtype=np.float64), point.shape)
+    return flow_path(point, start, [flow_end(point, y, start, depth=depth)], depth=depth)[0]
+
+
+def excess_rate(x: Any) -> float:
+    """ε(α) ∝ α^p in Theorem B.1, x > 0: p = 2(1 − x₂/x_max), x₂ the second largest value among the entries.
+
+    From w = α e^{2xτ} with e^{4 x_max τ} → y/(x_max α²) the other entries are u = α²(y/(x_max α²))^{x/x_max}.
+
+    >>> excess_rate([1.0, 0.25, 0.5])
+    1.0
+    """
+    values = np.unique(np.asarray(x, dtype=np.float64))
+    if len(values) < 2 or values[0] <= 0:
+        check.refuse("x", "positive with two different entries", values.tolist(), "Equal entries leave no excess.")
+    return float(2 * (1 - values[-2] / values[-1]))
+
+
+def _positive(w0: Any) -> Floats:
+    start = np.asarray(w0, dtype=np.float64)
+    if not (start > 0).all():
+        check.refuse("w0", "positive", start.tolist(), "By symmetry of even depths flip signs; zeros stay zero.")
+    return start
+
+
+def _ends(x: Floats, start: Floats, depth: int) -> tuple[float, float]:
+    if depth <= 2:
+        return -np.inf, np.inf
+    with np.errstate(divide="ignore"):
+        blow_up = start ** (2.0 - depth) / (depth * (depth - 2) * x)
+    return max(blow_up[x < 0], default=-np.inf), min(blow_up[x > 0], default=np.inf)

@@ -1,0 +1,125 @@
+"""Hundreds of runs of a small problem in one compiled call: over rates, over starts, over keys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steppe import check
+from steppe.dynamics import generic
+from steppe.dynamics.base import Dynamics
+from steppe.dynamics.path import Halt
+from steppe.problems import Problem
+
+_OUTCOMES = {Halt.NOT: "exhausted", Halt.REACHED: "reached", Halt.DIVERGED: "diverged", Halt.STALLED: "stalled"}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Where each run ended (`w`, one row a run), why (`outcome`, as in `steppe.Run`), after how many `steps`.
+
+    `path` (runs, moments, parameters) holds w at the moments asked for; a run that ended before stays where it ended.
+    """
+
+    w: NDArray[Any]
+    outcome: NDArray[np.str_]
+    steps: NDArray[np.int64]
+    path: NDArray[Any]
+
+    def ended(self, outcome: str) -> NDArray[np.bool_]:
+        return np.asarray(self.outcome == outcome)
+
+
+def run_many(
+    problem: Problem,
+    dynamics: Dynamics,
+    w: Any = None,
+    *,
+    steps: int,
+    loss: float | None = None,
+    moments: Sequence[int] = (),
+    key: int | Sequence[int] = 0,
+) -> Runs:
+    """Full-batch runs that differ in a rate, in the start or in the key, each as `steppe.run` would carry it out.
+
+    Whatever has a leading axis of k entries makes k runs: an array of rates in `dynamics`, rows of `w`, a sequence
+    of keys. The rest is shared, the same random numbers included where `key` is one number. A run ends at `loss`,
+    at a loss that is not finite, where no step changes w, or after `steps`.
+
+    >>> import jax.numpy as jnp, steppe
+    >>> p = steppe.Problem(lambda w, x: w * x, jnp.array([1.0]), jnp.ones(1), jnp.zeros(1), steppe.losses.half_mse)
+    >>> r = run_many(p, steppe.dynamics.GD(jnp.array([0.5, 1.0, 3.0])), steps=10_000, loss=1e-6)
+    >>> r.outcome.tolist(), r.steps[:2].tolist()                    # w is halved, is 0 at once, is doubled
+    (['reached', 'reached', 'diverged'], [10, 1])
+    """
+    if dynamics.batch_size is not None and dynamics.batch_size < len(problem):
+        check.refuse("dynamics", "of full batches", dynamics.batch_size, "Use steppe.run for mini-batches.")
+    steps = check.integer("steps", steps, minimum=0)
+    marks = sorted(check.integer("moments", m, minimum=0) for m in moments)
+    if marks and marks[-1] > steps:
+        check.refuse("moments", f"at most steps = {steps}", marks[-1], "Ask for earlier moments or more steps.")
+    starts = jnp.asarray(problem.w0 if w is None else w, problem.w0.dtype)
+    if starts.shape[-1:] != problem.w0.shape or starts.ndim > 2:
+        check.refuse("w", f"one row of {problem.w0.size} a run", starts.shape, "Stack starts like problem.w0.")
+    keys = _keys(key)
+    k = _count(dynamics, starts, keys)
+    swarm = _Swarm(problem, dynamics, keys, k, -np.inf if loss is None else check.number("loss", loss))
+    return swarm.run(jnp.broadcast_to(starts, (k, problem.w0.size)), steps, marks)
+
+
+class _Swarm:
+    """Runs under way: their common loop, vectorised."""
+
+    def __init__(self, problem: Problem, dynamics: Dynamics, keys: Array, k: int, target: float):
+        self.problem, self.dynamics, self.keys, self.k, self.target = problem, dynamics, keys, k, target
+
+    def run(self, starts: Array, steps: int, marks: list[int]) -> Runs:
+        state = jax.vmap(lambda w: self.dynamics.start(self.problem, w))(starts)
+        done, path = np.zeros(self.k, dtype=np.int64), []
+        halt = np.full(self.k, Halt.NOT)
+        first = 0
+        for moment in [*marks, steps]:
+            # An ended run ends again before its next step: the loss that ended it is still there.
+            state, more, halt = _many(
+                self.problem, self.dynamics, state, self.keys, *map(jnp.asarray, (first, moment - first, self.target))
+            )
+            done, first = done + np.asarray(more), moment
+            path.append(np.asarray(jax.vmap(self.dynamics.position)(state)))
+        w = path.pop()
+        outcome = np.array([_OUTCOMES[Halt(int(h))] for h in halt])
+        reached = np.asarray(jax.vmap(self.problem.loss)(jnp.asarray(w))) <= self.target
+        outcome[reached] = "reached"
+        shape = (self.k, len(marks), w.shape[1])
+        return Runs(w, outcome, done, np.stack(path, axis=1) if path else np.zeros(shape, w.dtype))
+
+
+@eqx.filter_jit
+def _many(
+    problem: Problem, dynamics: Dynamics, state: Any, keys: Array, first: Array, count: Array, target: Array
+) -> tuple[Any, Array, Array]:
+    def one(dynamics: Dynamics, state: Any, key: Array) -> tuple[Any, Array, Array]:
+        return generic._advance(problem, dynamics, state, None, key, first, first, count, target)
+
+    axes = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, dynamics)
+    return jax.vmap(one, in_axes=(axes, 0, 0 if keys.ndim else None))(dynamics, state, keys)
+
+
+def _keys(key: int | Sequence[int]) -> Array:
+    if isinstance(key, int | np.integer):
+        return jax.random.key(check.integer("key", key, minimum=0))
+    return jax.vmap(jax.random.key)(jnp.asarray([check.integer("key", one, minimum=0) for one in key]))
+
+
+def _count(dynamics: Dynamics, starts: Array, keys: Array) -> int:
+    sizes = {len(leaf) for leaf in jax.tree.leaves(dynamics) if np.ndim(leaf)}
+    sizes |= {len(starts)} if starts.ndim == 2 else set()
+    sizes |= {len(keys)} if keys.ndim else set()
+    if len(sizes) > 1 or any(np.ndim(leaf) > 1 for leaf in jax.tree.leaves(dynamics)):
+        check.refuse("dynamics, w and key", "of one number of runs", sorted(sizes), "Give each k entries, or one.")
+    return sizes.pop() if sizes else 1

@@ -1,0 +1,32 @@
+"""60,000 examples of the size of MNIST and a million parameters, within 4 GB: measured in a process of its own."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+import resource
+import numpy as np, jax.numpy as jnp
+import steppe
+from steppe import measures
+
+rng = np.random.default_rng(0)
+sizes = (784, 1024, 200, 10)
+
+def predict(params, x):
+    for W in params[:-1]:
+        x = jnp.tanh(x @ W)
+    return x @ params[-1]
+
+params = [rng.standard_normal((a, b), dtype=np.float32) / a**0.5 for a, b in zip(sizes, sizes[1:])]
+x = rng.standard_normal((60_000, 784), dtype=np.float32)
+problem = steppe.Problem(predict, params, x, rng.integers(0, 10, 60_000), steppe.losses.cross_entropy)
+assert problem.w0.size > 1_000_000
+estimate = measures.sharpness(problem, problem.w0, max_matvecs=1)
+assert estimate.matvecs == 1 and estimate.value > 0
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+"""
+
+
+def test_mnist_and_a_million_parameters_within_four_gigabytes():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 4.0
