@@ -26,7 +26,8 @@ class Computing(Stored):
 
         if self.workers is not None:
             integer("--workers", self.workers, minimum=1)
-        labels = {address(spec): label for label, spec in labelled}
+        # A run that several figures show goes by the name of the first.
+        labels = {address(spec): label for label, spec in reversed(labelled)}
         with Board(labels, silent=self.json) as board:
             return execute(
                 [spec for _, spec in labelled],

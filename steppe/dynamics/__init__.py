@@ -1,6 +1,7 @@
 """HOW it moves: gradient descent, SAM, what wraps them, schedules of them, and `run`, the only loop."""
 
 from steppe.dynamics.base import Dynamics as Dynamics
+from steppe.dynamics.decayed import Decayed as Decayed
 from steppe.dynamics.gd import GD as GD
 from steppe.dynamics.label_noise import LabelNoise as LabelNoise
 from steppe.dynamics.projected import Projected as Projected

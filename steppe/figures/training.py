@@ -7,23 +7,21 @@ import numpy as np
 
 from steppe.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, styled
 
-_PANELS = (
-    ("train_loss", "train loss", BLUE),
-    ("test_accuracy", "test accuracy", GREEN),
-    ("trace", "tr ∇²L", ORANGE),
-)
+_LABELS = {"test_accuracy": "test accuracy", "test_loss": "test loss"}
 
 
 @styled
 def training_curves(numbers: Mapping[str, Any]) -> Any:
     """Three panels over one logarithmic axis of epochs; a thin line a seed, a thick one for their median.
 
-    `numbers`: title, runs (each with seed, epoch, train_loss, test_accuracy, trace), bound (or None), and stages, the
-    epochs at which the training changes.
+    `numbers`: title, runs (each with seed, epoch, train_loss, test_accuracy or test_loss, trace), bound (or None), and
+    stages, the epochs at which the training changes.
     """
     figure, axes = canvas(3, 1, width=4.6, height=5.2)
     runs = numbers["runs"]
-    for axis, (name, label, colour) in zip(axes[:, 0], _PANELS, strict=True):
+    test = next(name for name in _LABELS if name in runs[0])
+    panels = (("train_loss", "train loss", BLUE), (test, _LABELS[test], GREEN), ("trace", "tr ∇²L", ORANGE))
+    for axis, (name, label, colour) in zip(axes[:, 0], panels, strict=True):
         for run in runs:
             axis.plot(_shifted(run["epoch"]), run[name], color=colour, linewidth=0.7, alpha=0.45)
         epoch, middle = _median(runs, name)
@@ -42,8 +40,11 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
     top.set_title(numbers["title"])
     if len(runs) > 1:
         top.legend(loc="best")
-    middle_axis.set_ylim(0.45, 1.02)
-    middle_axis.axhline(1.0, color=FAINT, linewidth=0.8)
+    if test == "test_accuracy":
+        middle_axis.set_ylim(0.45, 1.02)
+        middle_axis.axhline(1.0, color=FAINT, linewidth=0.8)
+    else:
+        middle_axis.set_yscale("log")
     bottom.set_yscale("log")
     _plain_log_ticks(bottom)
     if numbers.get("bound") is not None:

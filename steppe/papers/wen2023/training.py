@@ -5,27 +5,40 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
+    from steppe.dynamics import Schedule
     from steppe.store import Checkpoint, Computed
+
+Network = Literal["no-bias", "bias", "sim-bn", "sim-ln", "batch-norm", "layer-norm"]
+Data = Literal["xor", "ball", "parity", "mixture"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of table 2: gradient descent where rho is 0, else SAM."""
+    """A row of table 2: gradient descent where rho is 0, else SAM.
+
+    `bias_decay` is weight decay of the first layer's bias alone; `held` is the norm that (W₁, b₁) is scaled to after
+    every step, 0 for none.
+    """
 
     lr: float
     rho: float
     batch_size: int
     weight_decay: float
     epochs: int
+    bias_decay: float = 0.0
+    held: float = 0.0
 
 
 @dataclass(frozen=True)
 class Training:
-    """A two-layer ReLU net on P_xor, initialised as PyTorch does; `seed` decides data, start and order of examples."""
+    """A network on data, initialised as PyTorch does; `seed` decides data, start and order of examples.
+
+    `first_layer_scale` multiplies the start of (W₁, b₁); `eps` is that of a layer normalisation.
+    """
 
     KIND: ClassVar[str] = "wen2023/training"
 
-    network: Literal["no-bias", "bias"]
+    network: Network
     stages: tuple[Row, ...]
     seed: int = 0
     d: int = 30
@@ -33,11 +46,16 @@ class Training:
     width: int = 500
     test: int = 10_000
     loss: str = "mse"
+    data: Data = "xor"
+    activation: Literal["relu", "softplus", "leaky_relu"] = "relu"
+    depth: int = 2
+    first_layer_scale: float = 1.0
+    eps: float = 1e-5
     precision: Literal["float32", "float64"] = "float32"
     per_decade: int = 20
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
-        """Train; curves of losses, test accuracy, trace and norm against epochs, and their last values."""
+        """Train; curves of losses, accuracy, trace and the properties of the minimum against epochs."""
         import jax
 
         with jax.enable_x64(self.precision == "float64"):
@@ -47,11 +65,11 @@ class Training:
         import numpy as np
 
         from steppe import measures, when
-        from steppe.dynamics import Schedule, run
+        from steppe.dynamics import run
+        from steppe.papers.wen2023 import bounds, properties
         from steppe.store import Computed
 
         problem, test = self.problems()
-        rows = [(r.lr, r.rho, r.batch_size, r.weight_decay, r.epochs) for r in self.stages]
         record: dict[str, Callable[[Any, Any], Any]] = {
             "train_loss": measures.loss,
             "test_loss": lambda p, w: measures.loss(test, w),
@@ -59,11 +77,13 @@ class Training:
             "trace": measures.trace,
             "norm": measures.norm,
         }
-        if self.network == "bias":
-            record["least_trace"] = least_trace
+        if bounds.known_away_from_interpolation(self):
+            record["least_trace"] = bounds.least_trace
+        if properties.known(self.network, self.depth):
+            record |= properties.RECORD
         done = run(
             problem,
-            Schedule.table(rows),
+            self.schedule(),
             record=record,
             when=when.logarithmic(per_decade=self.per_decade, in_epochs=True),
             progress=progress,
@@ -77,11 +97,27 @@ class Training:
             "steps": done.steps,
             "gradients": done.gradients,
             "final": last,
+            "bound": bounds.at_interpolation(self, problem),
             "trace_parts": {name: part.value for name, part in trace.parts.items()},
             "layer_norms": {name: e.value for name, e in measures.layer_norms(problem, done.w).items()},
         }
         params = {name: np.asarray(array) for name, array in problem.unravel(done.w).items()}
         return Computed(done.records, params, result)
+
+    def schedule(self) -> "Schedule":
+        from steppe.dynamics import GD, SAM, Decayed, Projected, Schedule, Stage
+
+        def dynamics(row: Row) -> Any:
+            step: Any = (
+                SAM(row.lr, row.rho, row.batch_size, weight_decay=row.weight_decay)
+                if row.rho
+                else GD(row.lr, weight_decay=row.weight_decay, batch_size=row.batch_size)
+            )
+            if row.bias_decay:
+                step = Decayed(step, {"b1"}, row.lr * row.bias_decay)
+            return Projected(step, {"W1", "b1"}, row.held) if row.held else step
+
+        return Schedule(tuple(Stage(dynamics(row), row.epochs) for row in self.stages))
 
     def problems(self) -> tuple[Any, Any]:
         """The training problem and the same network on the test set."""
@@ -89,21 +125,45 @@ class Training:
 
         from steppe import losses
         from steppe.problems import Problem
-        from steppe.problems.data import xor
-        from steppe.problems.networks import TwoLayer
 
         # One stream of randomness for the data, one for the start: changing the width does not change the data.
-        data = xor(self.d, self.n, test=self.test, key=np.random.default_rng([self.seed, 0]))
-        network = TwoLayer(bias=self.network == "bias")
-        start = network.init(self.d, self.width, np.random.default_rng([self.seed, 1]), self.precision)
-        problem = Problem(network, start, data.x, data.y, losses.named(self.loss))
-        return problem, problem.on(data.x_test, data.y_test)
+        split = self.split(np.random.default_rng([self.seed, 0]))
+        network = self.build(split.x)
+        start = network.init(
+            self.d,
+            self.width,
+            np.random.default_rng([self.seed, 1]),
+            self.precision,
+            first_layer_scale=self.first_layer_scale,
+        )
+        problem = Problem(network, start, split.x, split.y, losses.named(self.loss))
+        return problem, problem.on(split.x_test, split.y_test)
 
+    def split(self, rng: Any) -> Any:
+        """Training and test set."""
+        from steppe.problems import data
 
-def least_trace(problem: Any, w: Any) -> float:
-    """The least trace of any 2-MLP-Bias with this net's own outputs: Eq. 3, valid away from interpolation too."""
-    import numpy as np
+        sizes: dict[str, Any] = {"test": self.test, "key": rng}
+        if self.data == "parity":
+            return data.parity(self.d, self.n, (0, 1, 2), **sizes)
+        kinds = {"xor": data.xor, "ball": data.ball, "mixture": data.xor_mixture}
+        return kinds[self.data](self.d, self.n, **sizes)
 
-    from steppe.constructions import bounds
+    def build(self, x: Any) -> Any:
+        """The network; normalisation over the training set needs its inputs."""
+        from steppe.problems import networks
 
-    return bounds.two_layer_bias(np.asarray(problem.x), np.asarray(problem.predictions(w)))
+        activations = {"relu": networks.relu, "softplus": networks.softplus, "leaky_relu": networks.leaky_relu()}
+        activation = activations[self.activation]
+        if self.network in ("no-bias", "bias"):
+            bias = self.network == "bias"
+            if self.depth == 2:
+                return networks.TwoLayer(bias=bias, activation=activation)
+            return networks.MLP(self.depth, bias=bias, activation=activation)
+        if self.network == "sim-bn":
+            return networks.SimBN(x, activation=activation)
+        if self.network == "batch-norm":
+            return networks.BatchNorm(x, activation=activation)
+        if self.network == "layer-norm":
+            return networks.LayerNorm(activation=activation)
+        return networks.SimLN(self.eps, activation=activation)

@@ -1,0 +1,82 @@
+"""Checks on finished runs that many claims share."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from steppe.papers.catalogue import Evidence, Finding
+
+Check = Callable[[Evidence], Finding]
+PERFECT, NEARLY = 0.999, 0.95
+
+
+def last(entries: Sequence[Any], name: str) -> list[float]:
+    return [e.result["final"][name] for e in entries]
+
+
+def median(values: Sequence[float]) -> float:
+    ordered, k = sorted(values), len(values)
+    return (ordered[(k - 1) // 2] + ordered[k // 2]) / 2
+
+
+def spread(values: Sequence[float]) -> str:
+    return f"median of {len(values)} seeds {median(values):.4g}, from {min(values):.4g} to {max(values):.4g}"
+
+
+def accuracy(figure: str, rule: Callable[[float], bool]) -> Check:
+    """The rule holds for the median over the seeds."""
+
+    def check(evidence: Evidence) -> Finding:
+        accuracies = last(evidence[figure], "test_accuracy")
+        return Finding(median(accuracies), rule(median(accuracies)), spread(accuracies))
+
+    return check
+
+
+def falls_from_peak(figure: str, name: str) -> Check:
+    """How far below its own peak a curve ends, relative to the peak; it must fall in the median seed."""
+
+    def check(evidence: Evidence) -> Finding:
+        falls = []
+        for entry in evidence[figure]:
+            curve = entry.curves[name]
+            falls.append(float(1 - curve[-1] / curve.max()))
+        return Finding(median(falls), median(falls) > 0, spread(falls))
+
+    return check
+
+
+def peak_epoch(figure: str, stated: float, factor: float) -> Check:
+    """The epoch after which the test accuracy falls, within a factor of what is stated."""
+
+    def check(evidence: Evidence) -> Finding:
+        epochs = [float(e.curves["epoch"][e.curves["test_accuracy"].argmax()]) for e in evidence[figure]]
+        middle = median(epochs)
+        return Finding(middle, stated / factor <= middle <= stated * factor, spread(epochs))
+
+    return check
+
+
+def ratio(name: str, above: str, below: str) -> Check:
+    """The ratio of the last values in two figures, seed by seed; above 1 in the median."""
+
+    def check(evidence: Evidence) -> Finding:
+        pairs = zip(last(evidence[above], name), last(evidence[below], name), strict=False)
+        ratios = [a / b for a, b in pairs]
+        return Finding(median(ratios), median(ratios) > 1, spread(ratios))
+
+    return check
+
+
+def attains(figure: str, within: float, *, own_outputs: bool) -> Check:
+    """The trace against the least one: that of a net with the same outputs, or of an interpolator."""
+
+    def check(evidence: Evidence) -> Finding:
+        entries = evidence[figure]
+        excesses = [
+            e.result["final"]["trace"] / (e.result["final"]["least_trace"] if own_outputs else e.result["bound"]) - 1
+            for e in entries
+        ]
+        detail = f"{spread(excesses)}; trace {spread(last(entries, 'trace'))}, least {entries[0].result['bound']:.4g}"
+        return Finding(median(excesses), abs(median(excesses)) <= within, detail)
+
+    return check
