@@ -87,8 +87,8 @@ def run(
 
     `record` maps names to functions of (problem, w), evaluated at the moments `when` names (default: 20 a decade of
     steps), at the start and at the end; without it the loss is recorded. A `Schedule` of stages with their own epochs
-    needs no `stop`. Training of a two-layer net runs on a compiled kernel unless `use_kernels` is False: the same
-    steps, to rounding.
+    needs no `stop`. The networks that `steppe.dynamics.kernels` knows run on compiled kernels unless `use_kernels` is
+    False: the same steps, to rounding.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = steppe.Problem(lambda w, x: x @ w, jnp.zeros(1), jnp.ones((2, 1)), jnp.ones(2), steppe.losses.mse)
@@ -132,7 +132,7 @@ class _Loop:
         for stage in range(self.stage, len(plan)):
             self.stage, segment = stage, plan[stage]
             dynamics = segment.stage.dynamics
-            fast = kernels.build(self.problem, dynamics) if use_kernels else None
+            fast = kernels.build(self.problem, dynamics, self.key) if use_kernels else None
             path: Path = fast or Generic(self.problem, dynamics, self.key)
             state = self._restored(path.start(w))
             state, halt = self._stage(segment, path, state)

@@ -69,45 +69,42 @@ def run_many(
         check.refuse("w", f"one row of {problem.w0.size} a run", starts.shape, "Stack starts like problem.w0.")
     keys = _keys(key)
     k = _count(dynamics, starts, keys)
-    swarm = _Swarm(problem, dynamics, keys, k, -np.inf if loss is None else check.number("loss", loss))
-    return swarm.run(jnp.broadcast_to(starts, (k, problem.w0.size)), steps, marks)
-
-
-class _Swarm:
-    """Runs under way: their common loop, vectorised."""
-
-    def __init__(self, problem: Problem, dynamics: Dynamics, keys: Array, k: int, target: float):
-        self.problem, self.dynamics, self.keys, self.k, self.target = problem, dynamics, keys, k, target
-
-    def run(self, starts: Array, steps: int, marks: list[int]) -> Runs:
-        state = jax.vmap(lambda w: self.dynamics.start(self.problem, w))(starts)
-        done, path = np.zeros(self.k, dtype=np.int64), []
-        halt = np.full(self.k, Halt.NOT)
-        first = 0
-        for moment in [*marks, steps]:
-            # An ended run ends again before its next step: the loss that ended it is still there.
-            state, more, halt = _many(
-                self.problem, self.dynamics, state, self.keys, *map(jnp.asarray, (first, moment - first, self.target))
-            )
-            done, first = done + np.asarray(more), moment
-            path.append(np.asarray(jax.vmap(self.dynamics.position)(state)))
-        w = path.pop()
-        outcome = np.array([_OUTCOMES[Halt(int(h))] for h in halt])
-        reached = np.asarray(jax.vmap(self.problem.loss)(jnp.asarray(w))) <= self.target
-        outcome[reached] = "reached"
-        shape = (self.k, len(marks), w.shape[1])
-        return Runs(w, outcome, done, np.stack(path, axis=1) if path else np.zeros(shape, w.dtype))
+    ends = np.array([*marks, steps])
+    firsts, counts = jnp.asarray(np.append(0, ends[:-1])), jnp.asarray(np.diff(ends, prepend=0))
+    target = jnp.asarray(-np.inf if loss is None else check.number("loss", loss))
+    starts = jnp.broadcast_to(starts, (k, problem.w0.size))
+    w, halt, done, path = _many(problem, dynamics, starts, keys, firsts, counts, target)
+    outcome = np.array([_OUTCOMES[Halt(int(h))] for h in np.asarray(halt)])
+    return Runs(np.asarray(w), outcome, np.asarray(done), np.asarray(path)[:-1].transpose(1, 0, 2))
 
 
 @eqx.filter_jit
 def _many(
-    problem: Problem, dynamics: Dynamics, state: Any, keys: Array, first: Array, count: Array, target: Array
-) -> tuple[Any, Array, Array]:
-    def one(dynamics: Dynamics, state: Any, key: Array) -> tuple[Any, Array, Array]:
-        return generic._advance(problem, dynamics, state, None, key, first, first, count, target)
-
+    problem: Problem, dynamics: Dynamics, starts: Array, keys: Array, firsts: Array, counts: Array, target: Array
+) -> tuple[Array, Array, Array, Array]:
+    """w, halts and steps at the end, and w after each leg: from step firsts[i] on, counts[i] steps."""
     axes = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, dynamics)
-    return jax.vmap(one, in_axes=(axes, 0, 0 if keys.ndim else None))(dynamics, state, keys)
+    position = jax.vmap(dynamics.position)
+
+    def leg(carry: tuple[Any, Array, Array], span: tuple[Array, Array]) -> tuple[tuple[Any, Array, Array], Array]:
+        state, done, halt = carry
+
+        def one(dynamics: Dynamics, state: Any, key: Array) -> tuple[Any, Array, Array]:
+            first, count = span
+            return generic._advance(problem, dynamics, state, None, key, first, first, count, target)
+
+        # An ended run ends again before its next step: the loss that ended it is still there.
+        state, more, now = jax.vmap(one, in_axes=(axes, 0, 0 if keys.ndim else None))(dynamics, state, keys)
+        return (state, done + more, jnp.where(halt == Halt.NOT, now, halt)), position(state)
+
+    state = jax.vmap(lambda w: dynamics.start(problem, w))(starts)
+    none = jnp.zeros(len(starts), dtype=jnp.int32)
+    (state, done, halt), path = jax.lax.scan(leg, (state, none.astype(counts.dtype), none), (firsts, counts))
+    w = position(state)
+    loss = jax.vmap(problem.loss)(w)
+    # The budget of steps may end exactly where the loss is reached or lost.
+    halt = jnp.where(loss <= target, Halt.REACHED, halt)
+    return w, jnp.where(jnp.isfinite(loss), halt, Halt.DIVERGED), done, path
 
 
 def _keys(key: int | Sequence[int]) -> Array:

@@ -11,13 +11,16 @@ from steppe.linalg.certify import certified
 from steppe.linalg.deflation import complement_upper, eigenvalue_upper
 from steppe.linalg.krylov import Krylov
 from steppe.linalg.operator import Matvec, Operator
-from steppe.linalg.orthogonal import outside
+from steppe.linalg.orthogonal import outside, project
 from steppe.linalg.stale import blend
 from steppe.linalg.start import NOISE, start
 from steppe.linalg.subspace import Subspace
 
 # A kept vector within this share of the leader may overtake it before the next call, and is multiplied.
 REACH = 0.1
+
+# A leader that lost this share of its value may have lost its place to a vector that was never seen.
+FALL = 0.05
 
 # The error of the Ritz value is estimated, not bounded: stop at a tenth of what was asked.
 SAFETY = 0.1
@@ -27,11 +30,12 @@ SAFETY = 0.1
 class Tracker:
     """Follows λ_max along a trajectory: `estimate, tracker = tracker.measure(matvec)`, a pure step.
 
-    Kept from call to call: the `keep` leading Ritz vectors with their values, and a `watch` vector orthogonal to
-    them. A call multiplies the leader and those within 10% of it; then it follows a Lanczos chain in their
-    complement, one product or two at least, from the leader's residual with an admixture of a kept vector not
-    multiplied, the watch and fresh noise, until the estimated error of the Ritz value is small for rtol, at most
-    `max_matvecs` products in all: three for an isolated leader. Another eigenvector that overtakes is among the
+    Kept from call to call: the `keep` leading Ritz vectors with their values, the leader of the call before, and a
+    `watch` vector orthogonal to them. A call multiplies the leader, those within 10% of it and the one before it
+    where that is another direction; then it follows a Lanczos chain in their complement, one product at least, from
+    the leader's residual with an admixture of a kept vector not multiplied, the watch and fresh noise, until the
+    estimated error of the Ritz value is small for rtol, at most `max_matvecs` products in all: three for an isolated
+    leader. Another eigenvector that overtakes is among the
     multiplied ones, or is found by the watch, a power iteration across the calls that the noise feeds. The
     first call, and every call of `certify`, is the certified Lanczos of `largest`, warm-started.
 
@@ -57,9 +61,11 @@ class Tracker:
     vectors: Matrix | None = field(default=None, repr=False)  # rows
     values: Vector | None = field(default=None, repr=False)
     watch: Vector | None = field(default=None, repr=False)
+    before: Vector | None = field(default=None, repr=False)
     calls: int = 0
     takeover: bool = False
     settled: bool = False
+    fell: bool = False
 
     def __post_init__(self) -> None:
         dimension(self.p)
@@ -95,10 +101,11 @@ class Tracker:
         if self.vectors is None or self.values is None or self.p <= self.max_matvecs:
             return self.certify(matvec)
         a, rng = Operator(matvec, self.p, self.precision), self._rng()
-        count = self._near(float(self.values[0]))
-        fresh = Subspace.multiplied(a, self.vectors[:count]).ritz(count)
-        fell = self._near(float(fresh.values[0])) > count  # so far that a vector not multiplied may lead now
-        first = start(self.p, warm=self._warm(fresh, count), against=fresh.rows, key=rng)
+        kept = self._near(float(self.values[0]))
+        rows = self._with_before(self.vectors[:kept])
+        count = len(rows)
+        fresh = Subspace.multiplied(a, rows).ritz(count)
+        first = start(self.p, warm=self._warm(fresh, kept), against=fresh.rows, key=rng)
         chain = Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows)
         while True:
             chain.expand(rng)
@@ -109,7 +116,7 @@ class Tracker:
             below = max(float(joint.values[count]), value - abs(value))
             error = eigenvalue_upper(0, joint.ritz(count), below) - value
             # Two products for the watch, fewer where many vectors are watched already.
-            enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and a.matvecs >= min(count + 2, 4)
+            enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and a.matvecs >= min(kept + 2, 4)
             if enough or chain.broken or a.matvecs >= self.max_matvecs:
                 break
         sigma = complement_upper(chain, first.weight(0.5 * (1.0 - self.confidence)))
@@ -118,14 +125,28 @@ class Tracker:
         estimate = Estimate(
             value, lower, upper, self.confidence, a.matvecs, converged=upper - lower <= self.rtol * abs(value)
         )
-        values, vectors = blend(joint, self.vectors[count:], self.values[count:])
-        kept, dropped = vectors[: self.keep], vectors[self.keep : self.keep + 1].sum(axis=0)
+        values, vectors = blend(joint, self.vectors[kept:], self.values[kept:])
+        leading, dropped = vectors[: self.keep], vectors[self.keep : self.keep + 1].sum(axis=0)
         # A step of the power iteration that runs across calls in the complement of what is kept, and the vector that
         # just missed being kept, with the same sign.
-        watch = outside(chain.onward(), kept)
-        watch = outside(watch + np.copysign(1.0, watch @ dropped) * dropped, kept)
+        watch = outside(chain.onward(), leading)
+        watch = outside(watch + np.copysign(1.0, watch @ dropped) * dropped, leading)
+        # Fallen so far that a vector not multiplied may lead now, or one never seen.
+        fell = self._near(value) > kept or value < self.values[0] - FALL * abs(self.values[0])
         settled = error <= self.rtol * abs(value) and not fell
-        return estimate, self._after(values[: self.keep], kept, watch, settled=settled)
+        after = self._after(values[: self.keep], leading, watch, settled=settled)
+        return estimate, replace(after, fell=fell)
+
+    def _with_before(self, rows: Matrix) -> Matrix:
+        """The rows and, where it lies outside them enough to matter, the leader of the call before the last.
+
+        A trajectory at the edge of stability swings to and fro, so that leader is often the nearer one; and where it
+        drifts, the two of them span the direction of the drift.
+        """
+        if self.before is None or len(rows) > self.max_matvecs - 3:
+            return rows
+        left = project(self.before, rows)
+        return np.vstack([rows, left]) if left @ left > SAFETY * self.rtol else rows
 
     def _near(self, leader: float) -> int:
         """How many of the kept vectors may lead where the leader has this value, as far as products allow."""
@@ -152,5 +173,6 @@ class Tracker:
     def _after(self, values: Vector, vectors: Matrix, watch: Vector | None, *, settled: bool) -> "Tracker":
         takeover = self.vectors is not None and float(self.vectors[0] @ vectors[0]) ** 2 < 0.5
         return replace(
-            self, values=values, vectors=vectors, watch=watch, calls=self.calls + 1, takeover=takeover, settled=settled
-        )
+            self, values=values, vectors=vectors, watch=watch, before=self.vector, calls=self.calls + 1,
+            takeover=takeover, settled=settled, fell=False,
+        )  # fmt: skip

@@ -11,7 +11,7 @@ from steppe.measures.operators import FULL_BATCH, MEMORY, Curvature, Statistics,
 from steppe.problems import Problem
 
 # Attempts to settle a value before Lanczos begins anew.
-_ROUNDS = 3
+_ROUNDS = 4
 
 
 class Tracker:
@@ -66,12 +66,14 @@ class Tracker:
         if self._state.p != operator.size:
             self._state = replace(self._fresh, p=operator.size)
         due = self._certify_every is not None and self._state.calls % self._certify_every == 0
+        leader = self._state.vector
         measure = self._state.certify if due else self._state.measure
         estimate, self._state = measure(operator)
         spent, rounds = estimate.matvecs, 1
         while self._insist and not self._state.settled and not due and rounds <= _ROUNDS:
             # Each further round gains a digit or two; if the last one did not, Lanczos begins anew.
-            measure = self._state.measure if rounds < _ROUNDS else self._state.certify
+            measure = self._state.certify if self._state.fell or rounds == _ROUNDS else self._state.measure
             estimate, self._state = measure(operator)
             spent, rounds = spent + estimate.matvecs, rounds + 1
+        self._state = replace(self._state, before=leader)  # not that of another round of this call
         return measured(replace(estimate, matvecs=spent), self._statistics)

@@ -78,7 +78,8 @@ def papers() -> dict[str, Paper]:
     """Every paper: a package of `steppe.papers` with a PAPER."""
     package = importlib.import_module("steppe.papers")
     names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg]
-    return {name: importlib.import_module(f"steppe.papers.{name}").PAPER for name in sorted(names)}
+    found: list[Paper] = [importlib.import_module(f"steppe.papers.{name}").PAPER for name in names]
+    return {paper.id: paper for paper in sorted(found, key=lambda p: p.id)}
 
 
 def paper(id: str) -> Paper:

@@ -61,7 +61,7 @@ def _extreme(x: Any, y: Any, *, largest: bool) -> Extreme:
     if label == 0:
         check.refuse("y", "not 0", 0.0, "At y = 0 the point w = 0 has least norm and least sharpness.")
     carries = np.sign(label) * point
-    x0 = carries.max() if largest else carries[carries > 0].min()
+    x0 = float(carries.max() if largest else carries[carries > 0].min())
     support = np.flatnonzero(carries == x0)
     norm2 = abs(label) / x0
     return Extreme(norm2 if largest else 4 * abs(label) * x0, float(np.sign(label) * x0), support, norm2)
@@ -74,8 +74,8 @@ def flattest(x: Any, y: Any, depth: int) -> Floats:
     sparse flattest solution into a dense one. Coordinates that an even power cannot use stay 0.
 
     >>> w = flattest([1.0, 0.5], 1.0, 3)
-    >>> float(w**3 @ [1.0, 0.5]), (w**3)[1] / (w**3)[0]             # 1/x³ in the ratio 1 : 8
-    (1.0, np.float64(8.0))
+    >>> (w**3 * [9.0, 9.0]).round(12).tolist()                      # ∝ 1/x³, and ⟨x, w³⟩ = 1/5 + 4/5
+    [1.8, 14.4]
     """
     L = check.integer("depth", depth, minimum=3, remedy="For L = 2 see least_sharpness: the minimum is sparse.")
     point, label = example(x, y, depth=L)

@@ -1,5 +1,6 @@
 """Gradient flow of the diagonal network in closed form: each coordinate moves alone in the time τ = −∫ h dt."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,20 +38,13 @@ def flow_end(x: Any, y: Any, w0: Any, *, depth: int = 2) -> float:
     def h(tau: float) -> float:
         return float(flow_path(point, start, [tau], depth=depth)[0] ** depth @ point) - label
 
-    # h rises with τ. For L > 2 it is infinite where the first coordinate blows up, and brackets are found before.
-    low, high = _ends(point, start, depth)
-    a, b = max(low, -1.0), min(high, 1.0)
-    while not h(a) <= 0:
-        a = a * 2 if low == -np.inf else (a + low) / 2
-    while not h(b) >= 0 or not np.isfinite(h(b)):
-        b = b * 2 if high == np.inf and not h(b) >= 0 else (b + (0.0 if h(b) >= 0 else high)) / 2
-    return float(brentq(h, a, b, xtol=1e-300, rtol=8.9e-16))
+    return float(brentq(h, *_bracket(h, *_ends(point, start, depth)), xtol=1e-300, rtol=8.9e-16))
 
 
 def flow_limit(x: Any, y: Any, w0: Any, *, depth: int = 2) -> Floats:
     """Where the flow from w₀ > 0 ends (Theorem B.1 is its limit w₀ → 0).
 
-    >>> float(flow_limit([1.0], 4.0, 0.1)[0])
+    >>> round(float(flow_limit([1.0], 4.0, 0.1)[0]), 12)
     2.0
     """
     point, _ = example(x, y, depth=depth)
@@ -59,7 +53,7 @@ def flow_limit(x: Any, y: Any, w0: Any, *, depth: int = 2) -> Floats:
 
 
 def excess_rate(x: Any) -> float:
-    """ε(α) ∝ α^p in Theorem B.1, x > 0: p = 2(1 − x₂/x_max), x₂ the second largest value among the entries.
+    """ε(α) ∝ α^p in Theorem B.1 for y > 0: p = 2(1 − x₂/x_max), x₂ the second largest value among the entries.
 
     From w = α e^{2xτ} with e^{4 x_max τ} → y/(x_max α²) the other entries are u = α²(y/(x_max α²))^{x/x_max}.
 
@@ -67,8 +61,9 @@ def excess_rate(x: Any) -> float:
     1.0
     """
     values = np.unique(np.asarray(x, dtype=np.float64))
-    if len(values) < 2 or values[0] <= 0:
-        check.refuse("x", "positive with two different entries", values.tolist(), "Equal entries leave no excess.")
+    if len(values) < 2 or values[-1] <= 0:
+        rule = "of two different entries, the largest positive"
+        check.refuse("x", rule, values.tolist(), "Equal entries leave no excess.")
     return float(2 * (1 - values[-2] / values[-1]))
 
 
@@ -79,9 +74,21 @@ def _positive(w0: Any) -> Floats:
     return start
 
 
+def _bracket(h: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Two τ between which h, which rises, changes sign: from 0 on in doubled steps that stop short of a blow-up."""
+    toward = high if h(0.0) < 0 else low
+    near, far = 0.0, float(np.sign(toward)) * 1e-3
+    while True:
+        far = far if abs(far) < abs(toward) else (near + toward) / 2
+        if h(far) == 0 or (h(far) < 0) != (h(0.0) < 0):
+            return min(near, far), max(near, far)
+        near, far = far, 2 * far
+
+
 def _ends(x: Floats, start: Floats, depth: int) -> tuple[float, float]:
     if depth <= 2:
         return -np.inf, np.inf
     with np.errstate(divide="ignore"):
         blow_up = start ** (2.0 - depth) / (depth * (depth - 2) * x)
+    # Where the first coordinate becomes infinite.
     return max(blow_up[x < 0], default=-np.inf), min(blow_up[x > 0], default=np.inf)

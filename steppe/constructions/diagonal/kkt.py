@@ -47,7 +47,8 @@ def kkt_points(x: Any, y: Any, lr: float) -> list[KKT]:
     if label == 0:
         check.refuse("y", "not 0", 0.0, "At y = 0 the constraint has no gradient on M, and KKT says nothing.")
     if len(point) > _MOST_SUPPORTS:
-        check.refuse("x", f"of at most {_MOST_SUPPORTS} entries", len(point), "Use least_risk, which needs no supports.")
+        rule = f"of at most {_MOST_SUPPORTS} entries"
+        check.refuse("x", rule, len(point), "Use least_risk, which needs no supports.")
     d = len(point)
     supports = [A for size in range(1, d + 1) for A in combinations(range(d), size) if point[list(A)].any()]
     found = [p for A in supports for p in _on_support(point, label, lr, A)]

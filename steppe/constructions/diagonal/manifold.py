@@ -78,7 +78,8 @@ class Manifold:
     def onto(self, w: Any) -> Floats:
         """The multiple of w on M; refused where ⟨x, w^L⟩ has the wrong sign for that."""
         w = np.asarray(w, dtype=np.float64)
-        ratio = np.asarray(self.y / (self.residual(w) + self.y))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.asarray(self.y / (self.residual(w) + self.y))
         if (self.depth % 2 == 0 and (ratio < 0).any()) or not np.isfinite(ratio).all():
             check.refuse("w", "of ⟨x, w^L⟩ with the sign of y", w.tolist(), "Its ray does not meet M: move w.")
         scale = np.sign(ratio) * np.abs(ratio) ** (1 / self.depth)

@@ -5,33 +5,50 @@ A weight matrix (m, d) is stored as (⌈m/64⌉, ⌈d/4⌉, 4·64): blocks of 64
 the weights costs little more than reading and writing them. Padding is zero and stays zero.
 """
 
-import numba
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.dynamics.kernels.compiled import part
+from steppe.dynamics.kernels.matmul import ONE, TILE, ZERO, matmul
+from steppe.dynamics.kernels.simd import fma
+from steppe.dynamics.kernels.sums import dot
+
 LANES, ROWS = 64, 4
-
-# No fastmath: every sum is rounded in the order written here, so that a result does not depend on what the compiler
-# made of it (numba's code differs between a first run and one from its cache). Sums in lanes are fast all the same.
-kernel = numba.njit(nogil=True, cache=True, error_model="numpy")
-
-
-@kernel
-def total(lanes):  # type: ignore[no-untyped-def]
-    """The sum of LANES numbers, by halves; the array is used up."""
-    half = LANES // 2
-    while half:
-        for j in range(half):
-            lanes[j] += lanes[half + j]
-        half //= 2
-    return lanes[0]
+Floats = NDArray[np.floating]
 
 
 def padded(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def pack(W: NDArray[np.floating]) -> NDArray[np.floating]:
+def aligned(shape: int | tuple[int, ...], dtype: Any) -> Floats:
+    """Zeros that begin at a multiple of 64 bytes: no vector straddles two cache lines, and a pass is a third faster."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    room = np.zeros(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size].view(dtype).reshape(shape)
+
+
+def copied(array: Floats) -> Floats:
+    """An aligned copy."""
+    copy = aligned(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def row_stride(columns: int, dtype: Any) -> int:
+    """Rows of `columns` numbers, in whole vectors, are this far apart: never a multiple of 1 KiB.
+
+    The same column of many rows then falls into different sets of the nearest cache.
+    """
+    size = np.dtype(dtype).itemsize
+    stride = padded(columns, 64 // size)
+    return stride + 64 // size if stride * size % 1024 == 0 else stride
+
+
+def pack(W: Floats) -> Floats:
     m, d = W.shape
     full = np.zeros((padded(m, LANES), padded(d, ROWS)), W.dtype)
     full[:m, :d] = W
@@ -39,12 +56,12 @@ def pack(W: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.ascontiguousarray(tiles).reshape(len(tiles), -1, ROWS * LANES)
 
 
-def unpack(P: NDArray[np.floating], m: int, d: int) -> NDArray[np.floating]:
+def unpack(P: Floats, m: int, d: int) -> Floats:
     tiles = P.reshape(len(P), -1, ROWS, LANES).transpose(0, 3, 1, 2)
     return tiles.reshape(len(P) * LANES, -1)[:m, :d]
 
 
-@kernel
+@part
 def step_and_product(P, u, x, decay, x_next, h):  # type: ignore[no-untyped-def]
     """W ← decay·W − u xᵀ and h = W x_next in one pass: the update of one step fused with the product of the next."""
     for b in range(P.shape[0]):
@@ -57,67 +74,32 @@ def step_and_product(P, u, x, decay, x_next, h):  # type: ignore[no-untyped-def]
             row = P[b, g]
             for j in range(LANES):
                 uj = ub[j]
-                w0 = decay * row[j] - p0 * uj
-                w1 = decay * row[LANES + j] - p1 * uj
-                w2 = decay * row[2 * LANES + j] - p2 * uj
-                w3 = decay * row[3 * LANES + j] - p3 * uj
+                w0 = fma(-p0, uj, decay * row[j])
+                w1 = fma(-p1, uj, decay * row[LANES + j])
+                w2 = fma(-p2, uj, decay * row[2 * LANES + j])
+                w3 = fma(-p3, uj, decay * row[3 * LANES + j])
                 row[j], row[LANES + j], row[2 * LANES + j], row[3 * LANES + j] = w0, w1, w2, w3
-                hb[j] += (q0 * w0 + q1 * w1) + (q2 * w2 + q3 * w3)
+                hb[j] = fma(q3, w3, fma(q2, w2, fma(q1, w1, fma(q0, w0, hb[j]))))
 
 
-@kernel
-def products(P, X, index, H):  # type: ignore[no-untyped-def]
-    """H[i] = W x for each example of the batch; two examples at a time share the loads of the weights."""
-    n = len(index)
-    H[:n] = 0
+@part
+def rescaling(W, norm, decay, step, overlap, squares):  # type: ignore[no-untyped-def]
+    """norm/‖W⁺‖ for W⁺ = decay·W − step·uxᵀ, from overlap = uᵀWx and squares = ‖u‖²‖x‖²; 0 where W⁺ = 0."""
+    after = decay * decay * dot(W, W, W.size) - step * (decay * overlap + decay * overlap - step * squares)
+    return norm / np.sqrt(after) if after > 0 else norm - norm
+
+
+@part
+def products(P, X, n, H):  # type: ignore[no-untyped-def]
+    """H[i] = W xᵢ for the first n rows of X; whole tiles are computed, X and H have the room."""
+    flat, x, h, d, lanes = P.reshape(-1), X.reshape(-1), H.reshape(-1), X.shape[1], np.int64(LANES)
     for b in range(P.shape[0]):
-        first, last = b * LANES, (b + 1) * LANES
-        for g in range(P.shape[1]):
-            k, row = ROWS * g, P[b, g]
-            for i in range(0, n - 1, 2):
-                x, z = X[index[i]], X[index[i + 1]]
-                hx, hz = H[i, first:last], H[i + 1, first:last]
-                x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-                z0, z1, z2, z3 = z[k], z[k + 1], z[k + 2], z[k + 3]
-                for j in range(LANES):
-                    w0, w1, w2, w3 = row[j], row[LANES + j], row[2 * LANES + j], row[3 * LANES + j]
-                    hx[j] += (x0 * w0 + x1 * w1) + (x2 * w2 + x3 * w3)
-                    hz[j] += (z0 * w0 + z1 * w1) + (z2 * w2 + z3 * w3)
-            if n % 2:
-                x, hx = X[index[n - 1]], H[n - 1, first:last]
-                x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-                for j in range(LANES):
-                    low, high = x0 * row[j] + x1 * row[LANES + j], x2 * row[2 * LANES + j] + x3 * row[3 * LANES + j]
-                    hx[j] += low + high
+        matmul(x, ZERO, d, ONE, -(-n // TILE) * TILE, d, flat, b * lanes * d, lanes, lanes, h, b * lanes, H.shape[1])
 
 
-@kernel
-def rank_update(P, U, X, index, decay):  # type: ignore[no-untyped-def]
-    """W ← decay·W − Σᵢ U[i] xᵢᵀ over the batch; two examples at a time share the passes over the weights."""
-    n = len(index)
-    for b in range(P.shape[0]):
-        first, last = b * LANES, (b + 1) * LANES
-        for g in range(P.shape[1]):
-            k, row = ROWS * g, P[b, g]
-            for j in range(ROWS * LANES):
-                row[j] *= decay
-            for i in range(0, n - 1, 2):
-                x, z = X[index[i]], X[index[i + 1]]
-                ux, uz = U[i, first:last], U[i + 1, first:last]
-                x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-                z0, z1, z2, z3 = z[k], z[k + 1], z[k + 2], z[k + 3]
-                for j in range(LANES):
-                    a, c = ux[j], uz[j]
-                    row[j] -= x0 * a + z0 * c
-                    row[LANES + j] -= x1 * a + z1 * c
-                    row[2 * LANES + j] -= x2 * a + z2 * c
-                    row[3 * LANES + j] -= x3 * a + z3 * c
-            if n % 2:
-                x, ux = X[index[n - 1]], U[n - 1, first:last]
-                x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-                for j in range(LANES):
-                    a = ux[j]
-                    row[j] -= x0 * a
-                    row[LANES + j] -= x1 * a
-                    row[2 * LANES + j] -= x2 * a
-                    row[3 * LANES + j] -= x3 * a
+@part
+def outer(U, X, n, G):  # type: ignore[no-untyped-def]
+    """G = Σᵢ U[i] xᵢᵀ over the first n rows, packed."""
+    flat, x, u, d, lanes = G.reshape(-1), X.reshape(-1), U.reshape(-1), X.shape[1], np.int64(LANES)
+    for b in range(G.shape[0]):
+        matmul(x, ZERO, ONE, d, d, n, u, b * lanes, U.shape[1], lanes, flat, b * lanes * d, lanes)

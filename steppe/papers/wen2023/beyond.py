@@ -117,11 +117,12 @@ _NEXT: dict[str, tuple[str, Training]] = {
     ),
     "next-layer-norm": (
         "standard LayerNorm, 1-SAM",
-        Training("layer-norm", (Row(0.02, 0.1, 1, 0.0, 5_000),), width=100),
+        Training("layer-norm", (Row(0.005, 0.1, 1, 0.0, 5_000),), width=100),
     ),
+    # An odd function: a ReLU net without bias has a linear odd part and cannot fit it.
     "next-parity": (
-        "3-parity, no bias, 1-SAM",
-        Training("no-bias", (replace(_SAM, epochs=20_000),), data="parity", n=1_000, d=20),
+        "3-parity, bias, 1-SAM",
+        Training("bias", (replace(_SAM, epochs=20_000),), data="parity", n=1_000, d=20),
     ),
     "next-mixture": (
         "Gaussian mixture, bias, 1-SAM",

@@ -27,7 +27,7 @@ def numbers(entries: Sequence[Any]) -> dict[str, Any]:
             chosen = [e for id in ids for e in runs[id]]
             series.append(
                 {
-                    "x": [e.result["final"]["trace"] / e.result["bound"] for e in chosen],
+                    "x": [e.result["trace_parts"]["gauss_newton"] / e.result["bound"] for e in chosen],
                     "y": [max(1 - e.result["final"]["test_accuracy"], _FLOOR) for e in chosen],
                     "kind": "points" if kind == "1-SAM" else "crosses",
                     "colour": _COLOURS[scenario],
@@ -35,7 +35,7 @@ def numbers(entries: Sequence[Any]) -> dict[str, Any]:
                 }
             )
     panel = {
-        "x": "tr ∇²L over the least of an interpolator",
+        "x": "trace (Gauss-Newton part) over the least of an interpolator",
         "y": f"test error (none of the test points: {_FLOOR:.0e})",
         "series": series,
         "log": "xy",

@@ -33,7 +33,8 @@ class Row:
 class Training:
     """A network on data, initialised as PyTorch does; `seed` decides data, start and order of examples.
 
-    `first_layer_scale` multiplies the start of (W₁, b₁); `eps` is that of a layer normalisation.
+    `first_layer_scale` multiplies the start of (W₁, b₁); `gamma` is where γ of a simplified BatchNorm starts; `eps` is
+    that of a layer normalisation.
     """
 
     KIND: ClassVar[str] = "wen2023/training"
@@ -50,6 +51,7 @@ class Training:
     activation: Literal["relu", "softplus", "leaky_relu"] = "relu"
     depth: int = 2
     first_layer_scale: float = 1.0
+    gamma: float = 0.1
     eps: float = 1e-5
     precision: Literal["float32", "float64"] = "float32"
     per_decade: int = 20
@@ -129,13 +131,10 @@ class Training:
         # One stream of randomness for the data, one for the start: changing the width does not change the data.
         split = self.split(np.random.default_rng([self.seed, 0]))
         network = self.build(split.x)
-        start = network.init(
-            self.d,
-            self.width,
-            np.random.default_rng([self.seed, 1]),
-            self.precision,
-            first_layer_scale=self.first_layer_scale,
-        )
+        scales = {"first_layer_scale": self.first_layer_scale}
+        if self.network == "sim-bn":
+            scales["gamma"] = self.gamma
+        start = network.init(self.d, self.width, np.random.default_rng([self.seed, 1]), self.precision, **scales)
         problem = Problem(network, start, split.x, split.y, losses.named(self.loss))
         return problem, problem.on(split.x_test, split.y_test)
 

@@ -9,6 +9,7 @@ from steppe.problems.networks.batch_norm import BatchNorm as BatchNorm
 from steppe.problems.networks.closed_form import ClosedForm as ClosedForm
 from steppe.problems.networks.layer_norm import LayerNorm as LayerNorm
 from steppe.problems.networks.mlp import MLP as MLP
+from steppe.problems.networks.one_hidden import OneHidden as OneHidden
 from steppe.problems.networks.sim_bn import SimBN as SimBN
 from steppe.problems.networks.sim_ln import SimLN as SimLN
 from steppe.problems.networks.training_inputs import TrainingInputs as TrainingInputs

@@ -41,11 +41,21 @@ class SimBN(ClosedForm):
         object.__setattr__(self, "standardise", parts)
 
     def init(
-        self, d: int, width: int, rng: np.random.Generator, dtype: Any = np.float32, *, first_layer_scale: float = 1.0
+        self,
+        d: int,
+        width: int,
+        rng: np.random.Generator,
+        dtype: Any = np.float32,
+        *,
+        first_layer_scale: float = 1.0,
+        gamma: float = 1.0,
     ) -> Params:
-        """PyTorch's defaults: uniform on ±1/√fan_in, and γ = 1."""
+        """PyTorch's defaults: uniform on ±1/√fan_in, and γ = 1.
+
+        With γ = 1 a single example has ‖∇f‖² ≈ width, and steps larger than 1/width diverge.
+        """
         params = first_layer.init(d, width, rng, dtype, bias=self.bias, scale=first_layer_scale)
-        return params | {"gamma": np.ones(width, dtype), "W2": uniform(rng, width, width, dtype)}
+        return params | {"gamma": np.full(width, gamma, dtype), "W2": uniform(rng, width, width, dtype)}
 
     def __call__(self, params: Params, x: Array) -> Array:
         output: Array = self.standardise(params, x) @ (params["gamma"] * params["W2"])

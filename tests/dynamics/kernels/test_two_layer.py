@@ -9,14 +9,13 @@ from steppe.dynamics.kernels.two_layer import TwoLayerKernel
 
 
 @pytest.mark.parametrize("dynamics", [GD(0.1), GD(0.1, batch_size=2), SAM(0.1, 0.1)])
-@pytest.mark.parametrize("loss", [losses.mse, losses.half_mse])
+@pytest.mark.parametrize("loss", [losses.mse, losses.half_mse, losses.logistic(smoothing=0.1)])
 def test_chosen_where_it_fits(dynamics, loss):
     assert isinstance(kernels.build(two_layer(loss=loss), dynamics), TwoLayerKernel)
 
 
 def test_not_chosen_elsewhere():
     assert kernels.build(tanh_net(), GD(0.1)) is None
-    assert kernels.build(two_layer(loss=losses.logistic(smoothing=0.1)), GD(0.1)) is None
     p = two_layer()
     wrapped = steppe.Problem(lambda a, x: p.predict(a, x), p.unravel(p.w0), p.x, p.y, p.criterion)
     assert kernels.build(wrapped, GD(0.1)) is None

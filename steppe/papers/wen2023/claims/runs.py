@@ -49,6 +49,14 @@ def _columns(evidence: Evidence) -> Finding:
     return Finding(median(ratios), median(ratios) > 2, spread(ratios))
 
 
+def _fits(figure: str) -> Callable[[Evidence], Finding]:
+    def check(evidence: Evidence) -> Finding:
+        found = last(evidence[figure], "train_loss")
+        return Finding(median(found), median(found) < 0.1, spread(found))
+
+    return check
+
+
 def _table1(figure: str, generalises: bool) -> Callable[[Evidence], Finding]:
     return accuracy(figure, lambda a: (a >= GENERALISES) is generalises)
 
@@ -119,6 +127,14 @@ RUNS = (
         "ratio of traces 1a/1b above 1 in the median seed", ratio("trace", "fig1a", "fig1b"), ("fig1a", "fig1b"),
     ),
     _generalises("fig2a", "Figure 2a, Theorem 3.2", "With simplified BatchNorm, 1-SAM", PERFECT),
+    Claim(
+        "fig2a-rho-printed", "Table 2, figure 2a", "With ρ = 1 at last the net goes on to fit.",
+        "train loss < 0.1", _fits("fig2a-printed"), ("fig2a-printed",), misprint=True,
+    ),
+    Claim(
+        "fig2a-rho-corrected", "Table 2, figure 2a, corrected", "With ρ = 0.1 at last it goes on to fit.",
+        "train loss < 0.1", _fits("fig2a"), ("fig2a",),
+    ),
     Claim(
         "fig2b-features", "Figure 2b", "The four longest neurons of the first layer extract ±x₁ ± x₂.",
         "cosine with (±1, ±1, 0, …) > 0.99", _four_features, ("fig2a",),

@@ -181,7 +181,7 @@ def _proposition_a2() -> tuple[float, bool, str]:
         excess = max(excess, abs(trace / bounds.two_layer_bias(x, x[:, 0]) - 1))
     exponent = float(np.log(errors[0] / errors[1]) / np.log(4))
     # Needles on arcs of width δ² lose half of the digits.
-    return exponent, abs(exponent - 2) < 0.1 and excess < 1e-6, f"excess trace {excess:.0e}"
+    return exponent, exponent > 1.9 and excess < 1e-6, f"excess trace {excess:.0e}"
 
 
 def _theorem_a2() -> tuple[float, bool, str]:
@@ -335,7 +335,7 @@ THEOREMS = (
         "propA.2-circle",
         "Proposition A.2, at width 3n",
         "On the circle a flattest net has an error of the square of the largest arc.",
-        "exponent 2 ± 0.1 at the least trace",
+        "exponent ≥ 2 (up to 0.1) at the least trace",
         _proposition_a2,
     ),
     _claim(

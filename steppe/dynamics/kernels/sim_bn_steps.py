@@ -1,0 +1,178 @@
+"""Two-layer nets with simplified BatchNorm, f(x) = Σⱼ vⱼ γⱼ σ(hⱼ(x))/sⱼ, sⱼ² the mean of σ(hⱼ)² over the training set.
+
+The gradient of a single example runs through the statistics to all n of them, but it stays within a neuron, and there
+within two vectors: with a = σ(h), q = vγ/s and S = Σᵢ aᵢ σ′(hᵢ) xᵢ′ it is ∂f/∂(W₁, b₁)ⱼ = q (σ′ x′ − a S/(n s²)). So a
+neuron costs two products with the inputs, for the hᵢ and for S, at w and again at the point where SAM looks: nothing
+less gives sⱼ there, since any of the n signs may have changed. With ReLU a neuron that is silent on the example has
+gradient zero whatever its statistics, and is left out: a step pays for the neurons that fire.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from steppe.dynamics.kernels.activations import Activation, evaluate
+from steppe.dynamics.kernels.compiled import OPTIONS, kernel, part
+from steppe.dynamics.kernels.descent import gradient, length
+from steppe.dynamics.kernels.heads import perturbation
+from steppe.dynamics.kernels.losses import slope, value
+from steppe.dynamics.kernels.matmul import ONE, TILE, ZERO, matmul
+from steppe.dynamics.kernels.packed import Floats
+from steppe.dynamics.kernels.sums import dot
+
+# Neurons that are worked on together, few enough for the nearest cache.
+CHUNK = 32
+
+
+class Network(NamedTuple):
+    """What compiled code sees: the activation, the inputs, by rows and by columns, and room for neurons.
+
+    `neurons` has the room of a state; A and S have one row a neuron and one column an example.
+    """
+
+    activation: Activation
+    X: Floats
+    XT: Floats
+    neurons: Floats
+    A: Floats
+    S: Floats
+
+
+@part
+def _layers(w, X):  # type: ignore[no-untyped-def]
+    """The state as (W₁ with b₁, γ, W₂)."""
+    columns = X.shape[1]
+    rows = len(w) // (columns + 2)
+    return w[: rows * columns].reshape((rows, columns)), w[rows * columns : -rows], w[-rows:]
+
+
+@part
+def _firing(activation, W, gamma, v, x, live, W_live, gamma_live, v_live):  # type: ignore[no-untyped-def]
+    """Copies of the neurons that have a value or a slope at x; `live` names them. Returns their number."""
+    count = 0
+    for j in range(len(v)):
+        a, s = evaluate(activation, dot(W[j], x, len(x)))
+        if a != 0 or s != 0:
+            for k in range(len(x)):
+                W_live[count, k] = W[j, k]
+            live[count], gamma_live[count], v_live[count] = j, gamma[j], v[j]
+            count += 1
+    return count
+
+
+@part
+def _differentiate(network, W, gamma, v, count, example, G, g_gamma, g_v):  # type: ignore[no-untyped-def]
+    """f of one example over the first `count` neurons and its derivatives; returns f and their squared length."""
+    X, A, S, XT, n = network.X, network.A, network.S, network.XT, len(network.X)
+    columns, lanes = XT.shape
+    f = squares = zero = W.dtype.type(0)
+    one, few = W.dtype.type(1), np.zeros((3, CHUNK), W.dtype)
+    for first in range(0, count, CHUNK):
+        size = min(CHUNK, count - first)
+        tiles = -(-size // TILE) * TILE
+        matmul(W.reshape(-1), first * columns, columns, ONE, tiles, columns, XT.reshape(-1), ZERO, lanes, lanes,
+               A.reshape(-1), ZERO, lanes)  # fmt: skip
+        for j in range(size):
+            few[0, j], few[1, j] = evaluate(network.activation, A[j, example])
+            for i in range(n):
+                a, s = evaluate(network.activation, A[j, i])
+                A[j, i], S[j, i] = a * s, a
+            few[2, j] = dot(S[j], S[j], n) / W.dtype.type(n)
+        matmul(A.reshape(-1), ZERO, lanes, ONE, tiles, n, X.reshape(-1), ZERO, columns, columns,
+               G.reshape(-1), first * columns, columns)  # fmt: skip
+        for j in range(size):
+            a, s, mean, k = few[0, j], few[1, j], few[2, j], first + j
+            inverse = one / np.sqrt(mean) if mean > zero else zero
+            q = gamma[k] * v[k] * inverse
+            along = q * a * inverse * inverse / W.dtype.type(n)
+            for d in range(columns):
+                G[k, d] = q * s * X[example, d] - along * G[k, d]
+            g_gamma[k], g_v[k] = v[k] * a * inverse, gamma[k] * a * inverse
+            squares += dot(G[k], G[k], columns) + (g_gamma[k] * g_gamma[k] + g_v[k] * g_v[k])
+            f += q * a
+    return f, squares
+
+
+@kernel
+def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, decay, held, norm):  # type: ignore[no-untyped-def]
+    """`count` steps of batch size 1; `held` means that W₁ keeps its `norm`. Returns (steps done, halt)."""
+    X = network.X
+    W, gamma, v = _layers(w, X)
+    W_live, gamma_live, v_live = _layers(network.neurons[0], X)
+    G, g_gamma, g_v = _layers(network.neurons[1], X)
+    zero, live = w.dtype.type(0), np.zeros(len(v), np.int64)
+    for t in range(count):
+        i = order[offset + t]
+        label = y[i] + (noise[t, 0] if len(noise) else zero)
+        firing = _firing(network.activation, W, gamma, v, X[i], live, W_live, gamma_live, v_live)
+        for ascended in range(2):
+            f, squares = _differentiate(network, W_live, gamma_live, v_live, firing, i, G, g_gamma, g_v)
+            if ascended:
+                break
+            if not np.isfinite(value(loss, f, y[i])):
+                return t, 2
+            if rho == zero:
+                break
+            c = perturbation(slope(loss, f, label), squares, rho)
+            for j in range(firing):
+                gamma_live[j] += c * g_gamma[j]
+                v_live[j] += c * g_v[j]
+                for d in range(X.shape[1]):
+                    W_live[j, d] += c * G[j, d]
+        step = lr * slope(loss, f, label)
+        if decay != 1:
+            for k in range(len(w)):
+                w[k] *= decay
+        for j in range(firing):
+            k = live[j]
+            gamma[k] -= step * g_gamma[j]
+            v[k] -= step * g_v[j]
+            for d in range(X.shape[1]):
+                W[k, d] -= step * G[j, d]
+        if held:
+            long = length(w[: W.size])
+            factor = norm / long if long > zero else zero
+            for k in range(W.size):
+                w[k] *= factor
+    return count, 0
+
+
+@overload(gradient, jit_options=OPTIONS)
+def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untyped-def]
+    if network.instance_class is not Network:
+        return None
+
+    def sim_bn(network, w, index, y, targets, loss, g):  # type: ignore[no-untyped-def]
+        X, XT, A, S, n = network.X, network.XT, network.A, network.S, len(network.X)
+        W, gamma, v = _layers(w, X)
+        G, g_gamma, g_v = _layers(g, X)
+        columns, lanes = XT.shape
+        zero, batch = w.dtype.type(0), w.dtype.type(len(index))
+        inverse, f, weights = np.zeros_like(v), np.zeros(lanes, w.dtype), np.zeros(lanes, w.dtype)
+        matmul(W.reshape(-1), ZERO, columns, ONE, len(v), columns, XT.reshape(-1), ZERO, lanes, lanes,
+               A.reshape(-1), ZERO, lanes)  # fmt: skip
+        for j in range(len(v)):
+            for i in range(n):
+                A[j, i], S[j, i] = evaluate(network.activation, A[j, i])
+            squares = dot(A[j], A[j], n)
+            inverse[j] = np.sqrt(w.dtype.type(n) / squares) if squares > zero else zero
+            q = gamma[j] * v[j] * inverse[j]
+            for i in range(n):
+                f[i] += q * A[j, i]
+        total = zero
+        for i in index:
+            total += value(loss, f[i], y[i]) / batch
+        for i in range(len(index)):
+            weights[index[i]] = slope(loss, f[index[i]], targets[i]) / batch
+        for j in range(len(v)):
+            along = dot(weights, A[j], n) * inverse[j]
+            g_gamma[j], g_v[j] = v[j] * along, gamma[j] * along
+            q, along = gamma[j] * v[j] * inverse[j], along * inverse[j] / w.dtype.type(n)
+            for i in range(n):
+                S[j, i] *= q * (weights[i] - along * A[j, i])
+        matmul(S.reshape(-1), ZERO, lanes, ONE, len(v), n, X.reshape(-1), ZERO, columns, columns,
+               G.reshape(-1), ZERO, columns)  # fmt: skip
+        return total
+
+    return sim_bn
