@@ -1,6 +1,10 @@
-"""When a run is recorded: at even distances or at even ratios, in steps or in epochs; first and last always."""
+"""When a run is recorded: at even distances or at even ratios, in steps or in epochs; first and last always.
+
+A flow can be recorded at chosen times too.
+"""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from steppe import check
@@ -20,9 +24,12 @@ class When:
     distance: int = 1
     per_decade: int | None = None
     in_epochs: bool = False
+    flow_times: tuple[float, ...] | None = None
 
-    def after(self, moment: float) -> int:
-        """The first moment of the sequence after `moment`."""
+    def after(self, moment: float) -> float:
+        """The first moment of the sequence after `moment`; no step is one where times were chosen."""
+        if self.flow_times is not None:
+            return math.inf
         if self.per_decade is None:
             return (math.floor(moment / self.distance) + 1) * self.distance
         k = 0 if moment < 1 else math.floor(math.log10(moment) * self.per_decade) - 1
@@ -42,3 +49,15 @@ def every(*, steps: int | None = None, epochs: int | None = None) -> When:
 def logarithmic(*, per_decade: int = 20, in_epochs: bool = False) -> When:
     """At even ratios: `per_decade` moments for each factor of ten, steps or epochs."""
     return When(per_decade=check.integer("per_decade", per_decade, minimum=1), in_epochs=in_epochs)
+
+
+def times(values: Iterable[float]) -> When:
+    """At these times of a flow, wherever its steps end.
+
+    >>> times([10.0, 1.0]).flow_times
+    (1.0, 10.0)
+    """
+    chosen = sorted({check.number("times", value, minimum=0.0) for value in values})
+    if not chosen:
+        check.refuse("times", "at least one time", chosen, "Pass for example numpy.geomspace(1, 1000, 30).")
+    return When(flow_times=tuple(chosen))

@@ -11,11 +11,11 @@ from steppe.cli.common import Output, print_json, print_table
 class Bench(Output):
     """Measure our speed against peers, in one run on this machine. A ratio above 1 means that we are faster.
 
-    Example: steppe bench sam
+    Examples: steppe bench sam · steppe bench sharpness · steppe bench minima
     """
 
     name: tyro.conf.Positional[str] = "sam"
-    """Which benchmark: sam."""
+    """Which benchmark: sam, sharpness or minima."""
 
     def __call__(self) -> int:
         from steppe.bench import benchmark

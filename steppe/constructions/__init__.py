@@ -14,6 +14,9 @@ are wrong, so that the claim "fails as printed" can be computed.
 """
 
 from steppe.constructions import bounds as bounds
+from steppe.constructions import diagonal as diagonal
+from steppe.constructions import flattest as flattest
+from steppe.constructions import function_space as function_space
 from steppe.constructions import generalising as generalising
 from steppe.constructions import memorising as memorising
 from steppe.constructions import moments as moments
@@ -21,6 +24,7 @@ from steppe.constructions import printed as printed
 from steppe.constructions import rademacher as rademacher
 from steppe.constructions import separating as separating
 from steppe.constructions import smoothing as smoothing
+from steppe.constructions import stability as stability
 from steppe.constructions.completeness import tails as tails
 from steppe.constructions.norm_constants import NormConstants as NormConstants
 from steppe.constructions.norm_constants import norm_constants as norm_constants

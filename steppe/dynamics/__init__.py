@@ -3,6 +3,7 @@
 from steppe.dynamics.base import Dynamics as Dynamics
 from steppe.dynamics.decayed import Decayed as Decayed
 from steppe.dynamics.gd import GD as GD
+from steppe.dynamics.heavy_ball import HeavyBall as HeavyBall
 from steppe.dynamics.label_noise import LabelNoise as LabelNoise
 from steppe.dynamics.projected import Projected as Projected
 from steppe.dynamics.run import Progress as Progress
@@ -11,3 +12,4 @@ from steppe.dynamics.run import run as run
 from steppe.dynamics.sam import SAM as SAM
 from steppe.dynamics.schedule import Schedule as Schedule
 from steppe.dynamics.schedule import Stage as Stage
+from steppe.dynamics.vectorised import run_many as run_many

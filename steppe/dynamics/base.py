@@ -26,6 +26,10 @@ class Dynamics(eqx.Module):
     def position(self, state: Any) -> Array:
         return state
 
+    def gradients(self, state: Any, steps: int) -> int:
+        """How many gradients were evaluated in the `steps` steps that led to this state."""
+        return steps * self.gradients_per_step
+
     @abc.abstractmethod
     def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
         """The next state, and the loss of this batch before the step. `index` names its examples, None means all."""

@@ -29,12 +29,12 @@ class Generic:
         self, state: Any, orders: Indices | None, *, first: int, offset: int, count: int, target: float
     ) -> tuple[Any, int, Halt]:
         numbers = (jnp.asarray(v) for v in (first, offset, count, target))
-        state, done, halt = _advance(self.problem, self.dynamics, state, orders, self.key, *numbers)
+        state, done, halt = advance(self.problem, self.dynamics, state, orders, self.key, *numbers)
         return state, int(done), Halt(int(halt))
 
 
 @eqx.filter_jit
-def _advance(
+def advance(
     problem: Problem,
     dynamics: Dynamics,
     state: Any,

@@ -15,6 +15,7 @@ class Halt(enum.IntEnum):
     REACHED = 1
     DIVERGED = 2
     STALLED = 3
+    ENDED = 4
 
 
 class Path(Protocol):
@@ -31,6 +32,6 @@ class Path(Protocol):
 
         Returns the state, the steps really done and why it halted. A step whose batch has a loss that is not
         finite is not done (DIVERGED); a full-batch path also halts at a loss ≤ target (REACHED) and where
-        a step changes nothing (STALLED).
+        a step changes nothing (STALLED); a flow also at the time asked for (ENDED).
         """
         ...

@@ -13,7 +13,7 @@ from steppe.problems import Problem
 
 Record = Mapping[str, Callable[[Problem, Array], Any]]
 Columns = dict[str, NDArray[Any]]
-_RESERVED = ("step", "epoch")
+_RESERVED = ("step", "epoch", "time")
 
 
 class Recorder:
@@ -31,8 +31,9 @@ class Recorder:
     def last(self) -> Mapping[str, Any]:
         return self._rows[-1] if self._rows else {}
 
-    def __call__(self, problem: Problem, w: Array, step: int, epoch: float) -> None:
-        row: dict[str, Any] = {"step": step, "epoch": epoch}
+    def __call__(self, problem: Problem, w: Array, step: int, epoch: float, time: float | None = None) -> None:
+        """`time` is that of a flow; None where there is none."""
+        row: dict[str, Any] = {"step": step, "epoch": epoch} | ({} if time is None else {"time": time})
         for name, function in self._record.items():
             row |= _cells(name, function(problem, w))
         self._rows.append(row)

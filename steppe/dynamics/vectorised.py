@@ -91,7 +91,7 @@ def _many(
 
         def one(dynamics: Dynamics, state: Any, key: Array) -> tuple[Any, Array, Array]:
             first, count = span
-            return generic._advance(problem, dynamics, state, None, key, first, first, count, target)
+            return generic.advance(problem, dynamics, state, None, key, first, first, count, target)
 
         # An ended run ends again before its next step: the loss that ended it is still there.
         state, more, now = jax.vmap(one, in_axes=(axes, 0, 0 if keys.ndim else None))(dynamics, state, keys)

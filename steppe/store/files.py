@@ -39,7 +39,11 @@ def read_parquet(path: Path) -> dict[str, NDArray[Any]]:
     import duckdb
 
     with duckdb.connect() as db:
-        return {name: np.asarray(column) for name, column in db.read_parquet(str(path)).fetchnumpy().items()}
+        columns = db.read_parquet(str(path)).fetchnumpy()
+    # DuckDB gives NaN as a masked entry.
+    return {
+        name: np.ma.filled(column, np.nan) if np.ma.isMaskedArray(column) else column for name, column in columns.items()
+    }
 
 
 def write_safetensors(path: Path, arrays: Arrays) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.store import Computed, Store, StoreError, address, canonical
+from steppe.store.files import read_parquet, write_parquet
 from steppe.store.query import export_csv, query
 from store.toy import Count
 
@@ -211,3 +212,13 @@ def test_sql(tmp_path):
     assert len(lines) == 1 + 3 + 5
     with pytest.raises(StoreError, match="no runs"):
         query(Store(tmp_path / "empty"), "SELECT 1")
+
+
+def test_a_number_that_is_not_one_comes_back_as_such(tmp_path):
+    """DuckDB masks NaN: read carelessly it is 0, and a run that never converged looks perfect."""
+    columns = {"loss": np.array([1.0, np.nan, np.inf, -np.inf]), "step": np.arange(4)}
+    write_parquet(tmp_path / "c.parquet", columns)
+    found = read_parquet(tmp_path / "c.parquet")
+    for name, column in columns.items():
+        assert not np.ma.isMaskedArray(found[name])
+        np.testing.assert_array_equal(found[name], column)

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import Any
-
-import numpy as np
 
 from steppe.papers.catalogue import Figure, Scale
 from steppe.papers.wen2023 import panels
@@ -53,7 +52,7 @@ def _sample_numbers(entries: Sequence[Any]) -> dict[str, Any]:
         found = by_size(entries, network, "test_loss")
         points = [(n, v) for n, values in found.items() for v in values]
         series.append({"x": [n for n, _ in points], "y": [v for _, v in points], "kind": "points", "colour": colour})
-        medians = [float(np.median(found[n])) for n in sizes]
+        medians = [median(found[n]) for n in sizes]
         series.append({"x": sizes, "y": medians, "kind": "line", "colour": colour, "label": f"{network}, median"})
     line = {"x": sizes, "y": [d / n for n in sizes], "kind": "dashed", "colour": "ink", "label": "d/n"}
     panel = {"x": "training examples n", "y": "test loss of 1-SAM", "series": [*series, line], "log": "xy"}
@@ -93,7 +92,7 @@ def _penalty_numbers(entries: Sequence[Any]) -> dict[str, Any]:
         series = []
         for penalty, colour in zip(penalties, colours, strict=False):
             for k, e in enumerate(e for e in entries if e.spec["stages"][0]["bias_decay"] == penalty):
-                epochs = np.maximum(e.curves["epoch"], 0.5).tolist()
+                epochs = e.curves["epoch"].clip(min=0.5).tolist()
                 once = {"label": f"decay {penalty:g}"} if k == 0 else {}
                 series.append({"x": epochs, "y": e.curves[name].tolist(), "kind": "thin", "colour": colour} | once)
         shown.append({"x": "epochs", "y": label, "series": series, "log": log})

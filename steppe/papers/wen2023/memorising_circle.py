@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from steppe.papers.catalogue import Figure
 
 _POINTS, _GRID = 7, 181
@@ -12,6 +10,8 @@ _POINTS, _GRID = 7, 181
 
 def numbers(entries: Sequence[Any]) -> dict[str, Any]:
     """The net's output on a grid of the plane, its training points and the line along which each neuron begins."""
+    import numpy as np
+
     from steppe.constructions import bounds, memorising
 
     angles = 2 * np.pi * np.arange(_POINTS) / _POINTS + 0.35

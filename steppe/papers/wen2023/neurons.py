@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from steppe.papers.catalogue import Figure
 from steppe.papers.wen2023.table2 import specs
 
@@ -12,9 +10,11 @@ from steppe.papers.wen2023.table2 import specs
 def table(W1: Any) -> dict[str, Any]:
     """The four longest rows as (W₁[1], W₁[2], ‖W₁[3:d]‖), longest first, and the norms of the columns.
 
-    >>> table(np.array([[3.0, -3.0, 0.0], [0.0, 0.0, 1.0], [2.0, 2.0, 0.0]]))["rows"][0]
+    >>> table([[3.0, -3.0, 0.0], [0.0, 0.0, 1.0], [2.0, 2.0, 0.0]])["rows"][0]
     [3.0, -3.0, 0.0]
     """
+    import numpy as np
+
     W1 = np.asarray(W1, dtype=float)
     longest = np.argsort(-np.linalg.norm(W1, axis=1))[:4]
     rows = [[float(W1[j, 0]), float(W1[j, 1]), float(np.linalg.norm(W1[j, 2:]))] for j in longest]

@@ -4,8 +4,6 @@ them in II only. Which property besides sharpness tells where it goes?"""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from steppe.papers.catalogue import Figure
 from steppe.papers.wen2023.groups import joined, parted
 
@@ -29,7 +27,7 @@ def numbers(entries: Sequence[Any]) -> dict[str, Any]:
         series = []
         for id in FIGURES:
             for k, e in enumerate(runs[id]):
-                epochs, column = np.maximum(e.curves["epoch"], 0.5), e.curves[name]
+                epochs, column = e.curves["epoch"].clip(min=0.5), e.curves[name]
                 label_once = {"label": _NAMES[id]} if k == 0 else {}
                 series.append(
                     {"x": epochs.tolist(), "y": column.tolist(), "kind": "thin", "colour": _COLOURS[id]} | label_once

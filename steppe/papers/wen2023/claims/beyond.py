@@ -1,7 +1,5 @@
 """Claims on what goes beyond the paper's figures: sample complexity, a penalised bias, question 2."""
 
-import numpy as np
-
 from steppe.papers.catalogue import Claim, Evidence, Finding
 from steppe.papers.wen2023.beyond import by_size
 from steppe.papers.wen2023.claims.checks import last, median, spread
@@ -9,6 +7,8 @@ from steppe.papers.wen2023.claims.checks import last, median, spread
 
 def _rate(evidence: Evidence) -> Finding:
     """The slope of log test loss against log n, between the smallest and the largest set where something is learnt."""
+    import numpy as np
+
     found = by_size(evidence["sample-complexity"], "no-bias", "test_loss")
     n = np.array(sorted(found), dtype=float)
     losses = np.array([median(found[int(k)]) for k in n])

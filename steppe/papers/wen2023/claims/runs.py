@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from steppe.papers.catalogue import Claim, Evidence, Finding
 from steppe.papers.wen2023.claims.checks import (
     NEARLY,
@@ -30,6 +28,8 @@ def _never_below_bound(evidence: Evidence) -> Finding:
 
 def _four_features(evidence: Evidence) -> Finding:
     """Cosine of each of the four longest neurons with the nearest (±1, ±1, 0, …); the least of the median seed."""
+    import numpy as np
+
     cosines, patterns = [], []
     for e in evidence["fig2a"]:
         rows = np.asarray(table(e.params["W1"])["rows"])
@@ -42,6 +42,8 @@ def _four_features(evidence: Evidence) -> Finding:
 
 def _columns(evidence: Evidence) -> Finding:
     """The smaller norm of the first two columns of W₁ over the largest of the others; the paper has 42.47/5.65."""
+    import numpy as np
+
     ratios = []
     for e in evidence["fig2a"]:
         norms = np.linalg.norm(np.asarray(e.params["W1"], dtype=float), axis=0)

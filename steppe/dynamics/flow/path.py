@@ -1,0 +1,114 @@
+"""Many steps of a flow in one compiled loop, and where within the last one the loss asked for was reached."""
+
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steppe.dynamics.flow.flow import Flow
+from steppe.dynamics.flow.state import Point, State, interpolate
+from steppe.dynamics.flow.step import MOST_STILL, start, step
+from steppe.dynamics.order import Indices
+from steppe.dynamics.path import Halt
+from steppe.problems import Problem
+
+# The loss at the point located differs from the one asked for by at most this share of it.
+LOCATED = 1e-6
+MOST_BISECTIONS = 60
+
+
+@final
+class FlowPath:
+    """A `Path` that ends at the time `horizon`; `times` are those at which it is looked at."""
+
+    def __init__(self, problem: Problem, flow: Flow, horizon: float, times: NDArray[Any]):
+        flow.check_precision(problem.w0.dtype)
+        self.problem, self.flow, self.horizon = problem, flow, horizon
+        self.times = jnp.asarray(np.append(times, np.inf), dtype=float)
+
+    def start(self, w: Array) -> State:
+        return _start(self.problem, w, jnp.asarray(self.horizon, dtype=float))
+
+    def position(self, state: State) -> Array:
+        return state.now.w
+
+    def at(self, state: State, time: float) -> Array:
+        """w at a time within the last step."""
+        return _interpolate(state.before, state.now, jnp.asarray(time, dtype=float))
+
+    def advance(
+        self, state: State, orders: Indices | None, *, first: int, offset: int, count: int, target: float
+    ) -> tuple[State, int, Halt]:
+        """At most `count` steps, fewer where the flow ends or passes one of the times."""
+        numbers = jnp.asarray(count), jnp.asarray(target)
+        state, done, halt = _advance(self.problem, self.flow, state, self.times, *numbers)
+        return state, int(done), Halt(int(halt))
+
+
+@eqx.filter_jit
+def _start(problem: Problem, w: Array, horizon: Array) -> State:
+    return start(problem, w, horizon)
+
+
+_interpolate = eqx.filter_jit(interpolate)
+
+
+@eqx.filter_jit
+def _advance(
+    problem: Problem, flow: Flow, state: State, times: Array, count: Array, target: Array
+) -> tuple[State, Array, Array]:
+    def halted(state: State) -> Array:
+        halt = jnp.where(state.now.t >= state.horizon, Halt.ENDED, Halt.NOT)
+        halt = jnp.where(state.still >= MOST_STILL, Halt.STALLED, halt)
+        halt = jnp.where(state.now.loss <= target, Halt.REACHED, halt)
+        return jnp.where(jnp.isfinite(state.now.loss), halt, Halt.DIVERGED).astype(jnp.int32)
+
+    mark = times[jnp.searchsorted(times, state.now.t, side="right")]
+
+    def goes_on(carry: tuple[State, Array, Array]) -> Array:
+        state, done, halt = carry
+        return (done < count) & (halt == Halt.NOT) & (state.now.t < mark)
+
+    def body(carry: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
+        state, done, _ = carry
+        new = step(problem, flow.method, flow.rtol, state)
+        return new, done + (new.now.t > state.now.t), halted(new)
+
+    begin = (state, jnp.zeros_like(count), halted(state))
+    state, done, halt = jax.lax.while_loop(goes_on, body, begin)
+    passed = (halt == Halt.REACHED) & (done > 0)
+    return jax.lax.cond(passed, lambda s: _located(problem, s, target), lambda s: s, state), done, halt
+
+
+def _located(problem: Problem, state: State, target: Array) -> State:
+    """The state where the loss passed below the target within the last step, by regula falsi (Illinois)."""
+    before, now = state.before, state.now
+
+    def excess(t: Array) -> Array:
+        return (problem.loss(interpolate(before, now, t)) - target).astype(float)
+
+    def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        low, high, f_low, f_high, i = carry
+        t = high - f_high * (high - low) / (f_high - f_low)
+        # A bisection now and then, for where the loss is far from a straight line.
+        t = jnp.where((i % 4 == 3) | ~((low < t) & (t < high)), 0.5 * (low + high), t)
+        f = excess(t)
+        above = f > 0
+        return (
+            jnp.where(above, t, low), jnp.where(above, high, t),
+            jnp.where(above, f, f_low / 2), jnp.where(above, f_high / 2, f), i + 1,
+        )  # fmt: skip
+
+    def wide(carry: tuple[Array, ...]) -> Array:
+        low, high, _, f_high, i = carry
+        return (f_high < -LOCATED * jnp.abs(target)) & (low < high) & (i < MOST_BISECTIONS)
+
+    ends = (before.t, now.t, (before.loss - target).astype(float), (now.loss - target).astype(float))
+    _, t, *_ = jax.lax.while_loop(wide, body, (*ends, jnp.asarray(0)))
+    w = interpolate(before, now, t)
+    loss, g = jax.value_and_grad(problem.loss)(w)
+    return state._replace(now=Point(t, w, loss, g), gradients=state.gradients + 1)

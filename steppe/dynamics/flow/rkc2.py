@@ -1,0 +1,91 @@
+"""The Runge-Kutta-Chebyshev method of order two (Sommeijer, Shampine and Verwer 1998)."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steppe import check
+from steppe.dynamics.flow.method import Attempt, Gradient
+
+# Rounding grows with the square of the stages, and past these many the gain is small beside it.
+MOST_STAGES = 256
+
+# Stable for h ρ ≤ STABLE (s² − 1): 2/3 (1 − 2ε/15) with the damping ε = 2/13 of the polynomials.
+DAMPING = 2 / 13
+STABLE = 0.653
+
+# The spectral radius comes from few power iterations, which see it from below, and may grow within the step.
+SAFETY = 1.1
+
+
+@dataclass(frozen=True)
+class RKC2:
+    """s gradients for a step of 0.65 (s² − 1)/ρ: s is chosen so that the step that the error allows is stable.
+
+    The stability polynomial is 1 − b_s T_s(w₀) + b_s T_s(w₀ + w₁z), T_s the Chebyshev polynomial: real spectra, such
+    as that of a gradient flow, are what it is made for.
+    """
+
+    most_stages: int = MOST_STAGES
+    order: int = 2
+
+    def __post_init__(self) -> None:
+        check.integer("most_stages", self.most_stages, minimum=2)
+
+    def longest(self, radius: Array) -> Array:
+        return STABLE * (self.most_stages**2 - 1) / (SAFETY * radius)
+
+    def stages(self, h: Array, radius: Array) -> Array:
+        s = jnp.ceil(jnp.sqrt(1 + SAFETY * h * radius / STABLE))
+        return jnp.clip(s, 2, self.most_stages).astype(int)
+
+    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array) -> Attempt:
+        s = self.stages(h, radius)
+        table = jnp.asarray(coefficients(self.most_stages))
+        first = s * (s - 1) // 2 - 1  # the row of stage 1 of the method of s stages
+
+        def stage(j: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+            """Displacements from w, not positions: rounding is then relative to the step, not to w."""
+            d, before, g_last, _ = carry
+            mu, nu, weight, weight0 = (c.astype(w.dtype) for c in table[first + j - 1])
+            d_next = mu * d + nu * before - h.astype(w.dtype) * (weight * g_last + weight0 * g)
+            loss, g_next = gradient(w + d_next)
+            return d_next, d, g_next, loss
+
+        zero = jnp.zeros_like(w)
+        d, _, g_end, loss = jax.lax.fori_loop(1, s + 1, stage, (zero, zero, g, jnp.zeros((), w.dtype)))
+        error = 0.8 * d + 0.4 * h.astype(w.dtype) * (g + g_end)
+        return Attempt(w + d, loss, g_end, error, s)
+
+
+@lru_cache(maxsize=4)
+def coefficients(most_stages: int) -> NDArray[Any]:
+    """Rows (μ_j, ν_j, μ̃_j, γ̃_j) for the stages j = 1..s of the methods with s = 2, 3, ... stages, one after another.
+
+    In double precision whatever that of w: w₀ − 1 is as small as 1e-6.
+    """
+    return np.concatenate([_rows(s) for s in range(2, most_stages + 1)])
+
+
+def _rows(s: int) -> NDArray[Any]:
+    w0 = 1 + DAMPING / s**2
+    T, dT, ddT = np.zeros((3, s + 1))  # T_j, T′_j and T″_j at w₀
+    T[:2], dT[1] = (1, w0), 1
+    for j in range(2, s + 1):
+        T[j] = 2 * w0 * T[j - 1] - T[j - 2]
+        dT[j] = 2 * w0 * dT[j - 1] + 2 * T[j - 1] - dT[j - 2]
+        ddT[j] = 2 * w0 * ddT[j - 1] + 4 * dT[j - 1] - ddT[j - 2]
+    w1 = dT[s] / ddT[s]
+    b = np.empty(s + 1)
+    b[2:] = ddT[2:] / dT[2:] ** 2
+    b[:2] = b[2]
+    a = 1 - b * T
+    mu, nu, weight = 2 * w0 * b[2:] / b[1:-1], -b[2:] / b[:-2], 2 * w1 * b[2:] / b[1:-1]
+    later = np.stack([mu, nu, weight, -a[1:-1] * weight], axis=1)
+    return np.vstack([[0.0, 0.0, b[1] * w1, 0.0], later])
