@@ -41,9 +41,7 @@ def read_parquet(path: Path) -> dict[str, NDArray[Any]]:
     with duckdb.connect() as db:
         columns = db.read_parquet(str(path)).fetchnumpy()
     # DuckDB gives NaN as a masked entry.
-    return {
-        name: np.ma.filled(column, np.nan) if np.ma.isMaskedArray(column) else column for name, column in columns.items()
-    }
+    return {name: np.ma.filled(c, np.nan) if np.ma.isMaskedArray(c) else c for name, c in columns.items()}
 
 
 def write_safetensors(path: Path, arrays: Arrays) -> None:

@@ -64,7 +64,7 @@ def problem(net, loss, dtype=np.float64):
 def in_torch(net, loss, p):
     """(module, loss, parameters in our order, data, factor): factor × their loss is ours."""
     import torch
-    from torch.nn import functional as F
+    from torch.nn import functional as F  # noqa: N812 (its usual name)
 
     class Net(torch.nn.Module):
         def __init__(self):

@@ -82,7 +82,7 @@ def test_a_wrong_shape():
 
 
 def test_no_problem():
-    with pytest.raises(ArgumentError, match="problem must be a steppe.Problem"):
+    with pytest.raises(ArgumentError, match=r"problem must be a steppe\.Problem"):
         measures.sharpness(lambda w: w, np.ones(3))
 
 

@@ -104,9 +104,7 @@ def test_the_smaller_one_is_taken():
 
 def test_the_hessian_has_no_gram_matrix():
     p = problem("two-layer")
-    with pytest.raises(
-        ArgumentError, match="curvature must be gauss_newton, fisher or empirical_fisher; got 'hessian'"
-    ):
+    with pytest.raises(ArgumentError, match="must be gauss_newton, fisher or empirical_fisher; got 'hessian'"):
         operators.gram(operators.hessian, p, p.w0)
 
 
@@ -159,5 +157,5 @@ def test_the_fisher_matrix_of_an_unknown_loss_is_refused():
     cubic = steppe.losses.Loss("cubic", lambda f, y: jnp.sum((f - y) ** 3), lambda shape, y: None)
     p = tanh_net(loss=steppe.losses.half_mse)
     p = steppe.Problem(p.predict, p.unravel(p.w0), p.x, p.y, cubic)
-    with pytest.raises(ArgumentError, match="loss must be one of steppe.losses for the Fisher matrix; got 'cubic'"):
+    with pytest.raises(ArgumentError, match=r"loss must be one of steppe\.losses for the Fisher matrix; got 'cubic'"):
         operators.fisher(p, p.w0)

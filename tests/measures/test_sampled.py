@@ -32,11 +32,11 @@ def test_constant_draws_have_no_width():
     ("measure", "exact"),
     [
         (
-            lambda key: measures.random_direction_sharpness(QUADRATIC, W, sigma=0.3, confidence=0.9, key=key),
+            lambda key: measures.random_direction_sharpness(QUADRATIC, W, sigma=0.3, confidence=0.9, rtol=0.3, key=key),
             0.5 * 0.3**2 * np.trace(H),
         ),
         (
-            lambda key: measures.adaptive_sharpness(QUADRATIC, W, radius=0.2, confidence=0.9, key=key),
+            lambda key: measures.adaptive_sharpness(QUADRATIC, W, radius=0.2, confidence=0.9, rtol=0.3, key=key),
             0.5 * 0.2**2 * (W**2 * np.diag(H)).sum(),
         ),
     ],
@@ -44,10 +44,10 @@ def test_constant_draws_have_no_width():
 )
 def test_averages_of_a_quadratic(measure, exact):
     """½ E δᵀHδ, whatever the slope: pairs ±δ cancel it."""
-    found = [measure(key) for key in range(30)]
+    found = [measure(key) for key in range(20)]
     held = sum(e.lower <= exact <= e.upper for e in found)
-    assert held >= 30 * 0.9 - 4 * np.sqrt(30 * 0.9 * 0.1)
-    assert all(e.converged and e.upper - e.lower <= 0.1 * e.value for e in found)
+    assert held >= 20 * 0.9 - 4 * np.sqrt(20 * 0.9 * 0.1)
+    assert all(e.converged and e.upper - e.lower <= 0.3 * e.value for e in found)
     assert measure(3) == measure(3)
 
 

@@ -22,7 +22,7 @@ _PANELS = {
 
 def numbers(entries: Sequence[Any]) -> dict[str, Any]:
     runs = parted(FIGURES, entries)
-    panels = []
+    panels: list[dict[str, Any]] = []
     for name, (label, log) in _PANELS.items():
         series = []
         for id in FIGURES:

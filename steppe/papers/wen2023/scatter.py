@@ -7,7 +7,7 @@ from steppe.papers.catalogue import Figure
 from steppe.papers.wen2023.groups import joined, parted
 
 # Scenario and kind of algorithm of every figure whose least trace is known.
-_KINDS = {
+_KINDS: dict[str, dict[str, tuple[str, ...]]] = {
     "I": {"1-SAM": ("fig1b", "fig8b"), "weight decay": ("fig1a", "fig8a")},
     "II": {"1-SAM": ("fig4b", "fig9b", "fig11b"), "weight decay": ("fig4a", "fig9a", "fig11a")},
     "III": {"1-SAM": ("fig6a", "fig6b", "fig10b")},

@@ -13,7 +13,7 @@ from steppe.problems import Problem
 from steppe.problems.data import complete, xor
 from steppe.problems.networks import MLP, SimBN, SimLN, TwoLayer
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 # Both sides are sums of some 10² float64 terms, and a first layer that parts close points loses a few digits more.
 ROUNDING = 1e-10
@@ -45,8 +45,8 @@ def dense_trace(params: dict[str, Any], x: Any, y: Any, **rest: Any) -> float:
 
 def outputs(params: dict[str, Any], x: Any, *, train: Any = None, **rest: Any) -> Floats:
     with jax.enable_x64(True):
-        found: Floats = np.asarray(network(params, train=train, **rest)(_double(params), np.asarray(x, float)))
-        return found
+        f = network(params, train=train, **rest)(_double(params), np.asarray(x, float))
+        return np.asarray(f, np.float64)
 
 
 def error(params: dict[str, Any], d: int, **rest: Any) -> float:

@@ -145,7 +145,7 @@ class Training:
         sizes: dict[str, Any] = {"test": self.test, "key": rng}
         if self.data == "parity":
             return data.parity(self.d, self.n, (0, 1, 2), **sizes)
-        kinds = {"xor": data.xor, "ball": data.ball, "mixture": data.xor_mixture}
+        kinds: dict[str, Callable[..., Any]] = {"xor": data.xor, "ball": data.ball, "mixture": data.xor_mixture}
         return kinds[self.data](self.d, self.n, **sizes)
 
     def build(self, x: Any) -> Any:
