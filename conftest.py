@@ -2,8 +2,12 @@
 
 import os
 
-# Before JAX starts: one thread a test process, since the tests run in as many processes as there are cores.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+# Before JAX starts: one thread a test process, since the tests run in as many processes as there are cores; and little
+# optimisation, since most functions are compiled to be called once.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+)
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import hypothesis

@@ -1,4 +1,4 @@
-"""WHAT theory predicts, without training: lower bounds, explicit minimisers, complexity curves. numpy only.
+"""WHAT theory predicts, without training: lower bounds, explicit minimisers, complexity curves. numpy and scipy only.
 
 Parameters are plain dicts of float64 arrays, ready for a problem of the same architecture:
 

@@ -137,7 +137,8 @@ def test_both_scales_have_the_same_figures():
     for id in PAPER:
         small, large = specs(id)["smoke"], specs(id)["paper"]
         assert len({s.seed for s in large}) == len(large) >= len(small)
-        assert [r.lr for r in small[0].stages] == [r.lr for r in large[0].stages]
+        stages = len(small[0].stages)
+        assert [r.lr for r in small[0].stages] == [r.lr for r in large[0].stages[:stages]]
 
 
 def test_groups_find_their_figures_again():

@@ -79,7 +79,7 @@ def _penalties(penalties: Sequence[float], epochs: int, seeds: int, **rest: Any)
 
 # Decay of b₁ alone; 0 is figure 4b's first stage.
 PENALTIES: Specs = {
-    "smoke": _penalties((0.0, 0.1), 1_500, 2, width=100, test=4_000, per_decade=10),
+    "smoke": _penalties((0.0, 0.1), 1_000, 2, width=100, test=4_000, per_decade=10),
     "paper": _penalties((0.0, 0.001, 0.01, 0.1, 1.0), 20_000, 3, width=200),
 }
 
@@ -129,7 +129,7 @@ _NEXT: dict[str, tuple[str, Training]] = {
     ),
 }
 _NEXT_SMOKE = {
-    "next-depth4": {"epochs": 300}, "next-batch-norm": {"epochs": 150}, "next-layer-norm": {"epochs": 400},
+    "next-depth4": {"epochs": 150}, "next-batch-norm": {"epochs": 60}, "next-layer-norm": {"epochs": 100},
     "next-parity": {"epochs": 300}, "next-mixture": {"epochs": 2_000},
 }  # fmt: skip
 
