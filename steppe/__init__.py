@@ -11,24 +11,29 @@ __version__ = "0.1.0"
 _HOMES = {
     "Problem": "steppe.problems",
     "Estimate": "steppe.estimate",
+    "critical_rate": "steppe.critical",
+    "flatten": "steppe.flattening",
     "run": "steppe.dynamics",
     "Store": "steppe.store",
 }
-_MODULES = ("constructions", "dynamics", "linalg", "losses", "measures", "problems", "until", "when")
+_MODULES = ("constructions", "dynamics", "flattening", "linalg", "losses", "measures", "problems", "until", "when")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from steppe import constructions as constructions
     from steppe import dynamics as dynamics
+    from steppe import flattening as flattening
     from steppe import linalg as linalg
     from steppe import losses as losses
     from steppe import measures as measures
     from steppe import problems as problems
     from steppe import until as until
     from steppe import when as when
+    from steppe.critical import critical_rate as critical_rate
     from steppe.dynamics.run import run as run
     from steppe.estimate import Estimate as Estimate
+    from steppe.flattening.flatten import flatten as flatten
     from steppe.problems import Problem as Problem
     from steppe.store import Store as Store
 

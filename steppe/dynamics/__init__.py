@@ -1,7 +1,10 @@
-"""HOW it moves: gradient descent, SAM, what wraps them, schedules of them, and `run`, the only loop."""
+"""HOW it moves: gradient descent, SAM, gradient flow, what wraps them, schedules of them, and `run`, the only loop."""
 
 from steppe.dynamics.base import Dynamics as Dynamics
 from steppe.dynamics.decayed import Decayed as Decayed
+from steppe.dynamics.flow import RK4 as RK4
+from steppe.dynamics.flow import RKC2 as RKC2
+from steppe.dynamics.flow import Flow as Flow
 from steppe.dynamics.gd import GD as GD
 from steppe.dynamics.heavy_ball import HeavyBall as HeavyBall
 from steppe.dynamics.label_noise import LabelNoise as LabelNoise

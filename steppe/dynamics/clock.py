@@ -28,7 +28,7 @@ class Segment:
     def is_moment(self, when: When, step: int) -> bool:
         return step == 0 or self.next_moment(when, step - 1) == step
 
-    def next_moment(self, when: When, step: int) -> int:
+    def next_moment(self, when: When, step: int) -> float:
         """The first step after `step` at which to record."""
         if when.in_epochs:
             return math.ceil(self.step_at(when.after(self.epoch(step))))

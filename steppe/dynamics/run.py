@@ -18,6 +18,8 @@ from steppe import when as when_
 from steppe.dynamics import kernels
 from steppe.dynamics.base import Dynamics
 from steppe.dynamics.clock import Segment, segments
+from steppe.dynamics.flow.flow import Flow
+from steppe.dynamics.flow.path import FlowPath
 from steppe.dynamics.generic import Generic
 from steppe.dynamics.order import Indices, block, block_epochs
 from steppe.dynamics.path import Halt, Path
@@ -36,10 +38,11 @@ _CHUNK_SECONDS = 0.2
 class Run:
     """Where a run ended (`w`), why (`outcome`), what was recorded (columns), and what it cost.
 
-    `reached`: the loss asked for; `exhausted`: the steps, epochs or seconds asked for are over; `diverged`: the loss
-    at w is not finite; `stalled`: the loss asked for cannot be reached, since no further step changes w. `gradients`
-    counts gradient evaluations, of a batch or of everything: one a step for GD, two for SAM; steps that are known to
-    change nothing are not computed.
+    `reached`: the loss asked for; `exhausted`: the steps, epochs, time or seconds asked for are over; `diverged`: the
+    loss at w is not finite; `stalled`: the loss asked for cannot be reached, since no further step changes w (a flow:
+    since many steps did not lower it). `gradients` counts gradient evaluations, of a batch or of everything: one a
+    step for GD, two for SAM, for a flow all that its steps took, rejected ones too, and two for each product with ∇²L;
+    steps that are known to change nothing are not computed.
     """
 
     w: Array
@@ -87,8 +90,8 @@ def run(
 
     `record` maps names to functions of (problem, w), evaluated at the moments `when` names (default: 20 a decade of
     steps), at the start and at the end; without it the loss is recorded. A `Schedule` of stages with their own epochs
-    needs no `stop`. The networks that `steppe.dynamics.kernels` knows run on compiled kernels unless `use_kernels` is
-    False: the same steps, to rounding.
+    needs no `stop`. A `Flow` also records the column `time`. The networks that `steppe.dynamics.kernels` knows run on
+    compiled kernels unless `use_kernels` is False: the same steps, to rounding.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = steppe.Problem(lambda w, x: x @ w, jnp.zeros(1), jnp.ones((2, 1)), jnp.ones(2), steppe.losses.mse)
@@ -101,12 +104,26 @@ def run(
     schedule = Schedule.of(dynamics)
     if not isinstance(stop, Stop) and (stop is not None or schedule.stages[-1].epochs is None):
         check.refuse("stop", "a condition of steppe.until", stop, "Pass for example steppe.until.steps(1000).")
-    stop = stop or Stop()
-    if stop.time is not None:
-        check.refuse("stop", "without a flow time for a dynamics in steps", stop, "Use until.steps or until.epochs.")
-    loop = _Loop(problem, stop, when or when_.logarithmic(), Recorder(_LOSS if record is None else record), _seed(key))
+    stop, when = stop or Stop(), when or when_.logarithmic()
+    _check_times(schedule, stop, when)
+    loop = _Loop(problem, stop, when, Recorder(_LOSS if record is None else record), _seed(key))
     loop.observe(progress, checkpoint)
     return loop.run(segments(schedule, len(problem), stop), problem.vector(problem.w0 if w is None else w), use_kernels)
+
+
+def _check_times(schedule: Schedule, stop: Stop, when: when_.When) -> None:
+    """A flow has times and no epochs, everything else has epochs and no times."""
+    last = schedule.stages[-1].dynamics
+    if not isinstance(last, Flow):
+        if stop.time is not None:
+            rule = "without a flow time for a dynamics in steps"
+            check.refuse("stop", rule, stop, "Use until.steps or until.epochs.")
+        if when.flow_times is not None:
+            check.refuse("when", "without flow times for a dynamics in steps", when, "Use when.every(steps=...).")
+    if any(isinstance(stage.dynamics, Flow) for stage in schedule.stages[:-1]):
+        check.refuse("dynamics", "a Schedule with a Flow as its last stage only", schedule, "Run the flow first.")
+    if isinstance(last, Flow) and (stop.epochs is not None or when.in_epochs or schedule.stages[-1].epochs):
+        check.refuse("stop and when", "without epochs for a Flow", (stop, when), "Use until.time and when.times.")
 
 
 class _Loop:
@@ -132,9 +149,11 @@ class _Loop:
         for stage in range(self.stage, len(plan)):
             self.stage, segment = stage, plan[stage]
             dynamics = segment.stage.dynamics
-            fast = kernels.build(self.problem, dynamics, self.key) if use_kernels else None
-            path: Path = fast or Generic(self.problem, dynamics, self.key)
+            path = self._path(dynamics, use_kernels)
+            resumed = self.saved_state is not None
             state = self._restored(path.start(w))
+            so_far = dynamics.gradients(state, self.step - segment.first_step) if resumed else 0
+            self.gradients_before = self.gradients - so_far
             state, halt = self._stage(segment, path, state)
             w = path.position(state)
             ends = math.isfinite(segment.last_step) and (segment is not last or self.stop.loss is None)
@@ -144,16 +163,25 @@ class _Loop:
                 outcome = _OUTCOMES[halt]
                 break
         outcome = outcome or self._outcome(w)
-        if outcome != "diverged" and self.recorder.last.get("step") != self.step:
-            self.recorder(self.problem, w, self.step, segment.epoch(self.step))
+        moment = {"step": self.step} | ({} if (t := _time(path, state)) is None else {"time": t})
+        if outcome != "diverged" and not moment.items() <= self.recorder.last.items():
+            self.recorder(self.problem, w, self.step, segment.epoch(self.step), t)
         return Run(w, outcome, self.recorder.columns(), self.step, self.gradients)
+
+    def _path(self, dynamics: Dynamics, use_kernels: bool) -> Path:
+        if isinstance(dynamics, Flow):
+            horizon = math.inf if self.stop.time is None else self.stop.time
+            return FlowPath(self.problem, dynamics, horizon, np.asarray(self.when.flow_times or ()))
+        fast = kernels.build(self.problem, dynamics, self.key) if use_kernels else None
+        return fast or Generic(self.problem, dynamics, self.key)
 
     def _stage(self, segment: Segment, path: Path, state: Any) -> tuple[Any, Halt]:
         """All steps of one stage."""
         chunk, halt = 1, Halt.NOT
         while self.step < segment.last_step and halt == Halt.NOT and not self._out_of_time():
             if segment.is_moment(self.when, self.step):
-                self.recorder(self.problem, path.position(state), self.step, segment.epoch(self.step))
+                w, epoch = path.position(state), segment.epoch(self.step)
+                self.recorder(self.problem, w, self.step, epoch, _time(path, state))
             orders, offset, left = self._orders(segment)
             moment = segment.next_moment(self.when, self.step)
             count = int(min(chunk, left, moment - self.step, segment.last_step - self.step))
@@ -163,11 +191,21 @@ class _Loop:
             seconds = time.perf_counter() - before
             chunk = max(1, int(min(4 * chunk, count * _CHUNK_SECONDS / seconds)))
             self.step += done
-            self.gradients += done * segment.stage.dynamics.gradients_per_step
+            in_stage = segment.stage.dynamics.gradients(state, self.step - segment.first_step)
+            self.gradients = self.gradients_before + in_stage
+            if isinstance(path, FlowPath):
+                self._record_times(path, state)
             if halt == Halt.NOT and orders is not None and self._loss_reached(segment, path, state):
                 halt = Halt.REACHED
             self._report(segment, state, halt, done / seconds)
         return state, halt
+
+    def _record_times(self, path: FlowPath, state: Any) -> None:
+        """The times chosen that lie within the last step."""
+        t0, t1 = float(state.before.t), float(state.now.t)
+        for t in self.when.flow_times or ():
+            if t0 < t <= t1 and t > self.recorder.last["time"]:
+                self.recorder(self.problem, path.at(state, t), self.step, float(self.step), t)
 
     def _orders(self, segment: Segment) -> tuple[Indices | None, int, float]:
         """The block of orders that holds the next step, that step's place in it, and the steps left in it."""
@@ -214,9 +252,18 @@ class _Loop:
         return jax.tree.unflatten(structure, moved)
 
 
-_OUTCOMES: dict[Halt, Outcome] = {Halt.REACHED: "reached", Halt.DIVERGED: "diverged", Halt.STALLED: "stalled"}
+_OUTCOMES: dict[Halt, Outcome] = {
+    Halt.REACHED: "reached",
+    Halt.DIVERGED: "diverged",
+    Halt.STALLED: "stalled",
+    Halt.ENDED: "exhausted",
+}
 _loss = eqx.filter_jit(lambda problem, w: problem.loss(w))
 _LOSS: Record = {"loss": _loss}
+
+
+def _time(path: Path, state: Any) -> float | None:
+    return float(state.now.t) if isinstance(path, FlowPath) else None
 
 
 def _seed(key: int | Array) -> int:

@@ -102,7 +102,9 @@ def test_a_double_eigenvalue():
     assert best.gap <= 1e-8
     form, _ = rescaling(one_hidden(params), np.ones((1, 1)))
     weights = form.weights(np.diag([1.0, 0.0]))
-    assert lower_bound(form, weights, balance(form, weights)) == pytest.approx(1 + 2 * np.sqrt(72), rel=1e-12)
+    assert lower_bound(form.exponents, weights, balance(form.exponents, weights)) == pytest.approx(
+        1 + 2 * np.sqrt(72), rel=1e-12
+    )
 
 
 def test_single_vector_bound_is_s88():
@@ -183,14 +185,14 @@ def test_balance_against_its_bound(seed):
     """The least weighted sum, its bound at the minimum, and a bound from anywhere else that is never above it."""
     form, rng = deep(seed), np.random.default_rng(seed)
     weights = form.weights(np.eye(4) / 4)
-    t = balance(form, weights)
+    t = balance(form.exponents, weights)
     least = float(weights @ form.scales(t))
     # 1,000 sweeps at most: where a neuron is nearly cut off they may end 1e-6 short.
-    assert lower_bound(form, weights, t) == pytest.approx(least, rel=1e-6)
-    assert lower_bound(form, weights, t) <= least * (1 + 1e-12)
+    assert lower_bound(form.exponents, weights, t) == pytest.approx(least, rel=1e-6)
+    assert lower_bound(form.exponents, weights, t) <= least * (1 + 1e-12)
     for _ in range(5):
         other = t + rng.normal(size=form.units)
-        assert lower_bound(form, weights, other) <= least * (1 + 1e-9)
+        assert lower_bound(form.exponents, weights, other) <= least * (1 + 1e-9)
         assert weights @ form.scales(other) >= least * (1 - 1e-9)
 
 
@@ -215,7 +217,7 @@ def test_neurons_that_play_no_part():
         (lambda: flattest_implementation(net(0)[0], [1.0]), "x must be of shape"),
         (lambda: flattest_implementation(net(0)[0], [[1.0]], rtol=0.0), "rtol must be"),
         (lambda: rescaled(net(0)[0], [1.0]), "beta must be 6 numbers > 0"),
-        (lambda: Rescaling.of([([[1.0]], 1, 0)], 2), "from lower to higher"),
+        (lambda: Rescaling.of([([[1.0]], 2, 0)], 2), "between 2 neurons"),
         (lambda: Rescaling.of([], 2), "at least one"),
     ],
 )

@@ -47,4 +47,4 @@ def test_no_jax():
             for alias in node.names
         }
         assert not any(name.split(".")[0] == "jax" for name in names)
-        assert not any(name.startswith(("steppe.problems", "steppe.measures", "steppe.dynamics")) for name in names)
+        assert not any(name.startswith(("steppe.measures", "steppe.dynamics")) for name in names)

@@ -1,6 +1,7 @@
 """The flattest net among all rescalings of one: a convex problem in the logarithms of its scales, certified."""
 
 from steppe.constructions.flattest.balance import balance as balance
+from steppe.constructions.flattest.balance import circulating as circulating
 from steppe.constructions.flattest.balance import lower_bound as lower_bound
 from steppe.constructions.flattest.descent import descent_on_beta as descent_on_beta
 from steppe.constructions.flattest.one_hidden import Implementation as Implementation
@@ -10,5 +11,6 @@ from steppe.constructions.flattest.one_hidden import rescaled as rescaled
 from steppe.constructions.flattest.one_hidden import rescaling as rescaling
 from steppe.constructions.flattest.rescaling import OUTSIDE as OUTSIDE
 from steppe.constructions.flattest.rescaling import Rescaling as Rescaling
+from steppe.constructions.flattest.rescaling import exponents as exponents
 from steppe.constructions.flattest.solve import Flattest as Flattest
 from steppe.constructions.flattest.solve import flattest as flattest

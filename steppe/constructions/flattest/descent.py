@@ -21,11 +21,11 @@ def descent_on_beta(params: Mapping[str, Any], x: Any, *, lr: float = 1e-3, step
     lr = check.number("lr", lr, above=0.0)
     net = one_hidden(params)
     form, attached = rescaling(net, inputs(x))
-    B, beta = form.incidence(), np.ones(form.units)
-    least, slope = _slope(form, B, beta)
+    beta = np.ones(form.units)
+    least, slope = _slope(form, beta)
     for _ in range(check.integer("steps", steps, minimum=1)):
         moved = beta - lr * slope
-        if (moved > 0).all() and (trial := _slope(form, B, moved))[0] < least:
+        if (moved > 0).all() and (trial := _slope(form, moved))[0] < least:
             beta, (least, slope), lr = moved, trial, 1.2 * lr
         else:
             lr /= 2
@@ -34,9 +34,9 @@ def descent_on_beta(params: Mapping[str, Any], x: Any, *, lr: float = 1e-3, step
     return least, whole
 
 
-def _slope(form: Rescaling, B: Floats, beta: Floats) -> tuple[float, Floats]:
+def _slope(form: Rescaling, beta: Floats) -> tuple[float, Floats]:
     """λ_max and its gradient in β."""
     t = np.log(beta)
     m, V = np.linalg.eigh(form.gram(t))
     flows = form.weights(np.outer(V[:, -1], V[:, -1])) * form.scales(t)
-    return float(m[-1]), -2 * (B.T @ flows) / beta
+    return float(m[-1]), -2 * (form.exponents.T @ flows) / beta

@@ -46,16 +46,16 @@ def flattest(form: Rescaling, *, rtol: float = 1e-8) -> Flattest:
     (4.0, True, 0.0)
     """
     rtol = check.number("rtol", rtol, above=0.0)
-    B, N = form.incidence(), form.grams.shape[1]
-    t = balance(form, form.weights(np.eye(N)))
+    N = len(form.jacobian)
+    t = balance(form.exponents, form.weights(np.eye(N)))
     best = _bounded(form, t, np.eye(N) / N, None, 0)
-    mu, steps = 0.1 * max(best.value, np.finfo(float).tiny), 0
-    for _ in range(_ROUNDS if form.units else 0):
-        point = smoothed(form, B, t, mu)
+    mu, steps = 0.1 * best.value, 0
+    for _ in range(_ROUNDS if form.units and best.value > 0 else 0):
+        point = smoothed(form, t, mu)
         for _ in range(_NEWTON):
             t, moved = _newton(form, t, mu, point)
             steps += 1
-            point = smoothed(form, B, t, mu)
+            point = smoothed(form, t, mu)
             # Then the bound that Q gives is off by a few rtol at most, whatever μ is.
             if not moved or np.max(np.abs(point.gradient), initial=0.0) <= 0.01 * rtol * point.top:
                 break
@@ -106,4 +106,4 @@ def _bounded(
 def _least(form: Rescaling, Q: Floats) -> float:
     """A lower bound of min_t ⟨M(t), Q⟩, (S88) for any Q ⪰ 0 of trace 1."""
     weights = form.weights(Q / np.trace(Q))
-    return lower_bound(form, weights, balance(form, weights))
+    return lower_bound(form.exponents, weights, balance(form.exponents, weights))

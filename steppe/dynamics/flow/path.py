@@ -20,6 +20,9 @@ from steppe.problems import Problem
 LOCATED = 1e-6
 MOST_BISECTIONS = 60
 
+# Two times, the excess of the loss at them, and a count.
+Bracket = tuple[Array, Array, Array, Array, Array]
+
 
 @final
 class FlowPath:
@@ -44,8 +47,10 @@ class FlowPath:
         self, state: State, orders: Indices | None, *, first: int, offset: int, count: int, target: float
     ) -> tuple[State, int, Halt]:
         """At most `count` steps, fewer where the flow ends or passes one of the times."""
-        numbers = jnp.asarray(count), jnp.asarray(target)
-        state, done, halt = _advance(self.problem, self.flow, state, self.times, *numbers)
+        goal = jnp.asarray(target)
+        state, done, halt = _advance(self.problem, self.flow, state, self.times, jnp.asarray(count), goal)
+        if int(halt) == Halt.REACHED and int(done) > 0:
+            state = _located(self.problem, state, goal)
         return state, int(done), Halt(int(halt))
 
 
@@ -63,7 +68,8 @@ def _advance(
 ) -> tuple[State, Array, Array]:
     def halted(state: State) -> Array:
         halt = jnp.where(state.now.t >= state.horizon, Halt.ENDED, Halt.NOT)
-        halt = jnp.where(state.still >= MOST_STILL, Halt.STALLED, halt)
+        stalled = (state.still >= MOST_STILL) & jnp.isinf(state.horizon)
+        halt = jnp.where(stalled | state.stuck, Halt.STALLED, halt)
         halt = jnp.where(state.now.loss <= target, Halt.REACHED, halt)
         return jnp.where(jnp.isfinite(state.now.loss), halt, Halt.DIVERGED).astype(jnp.int32)
 
@@ -75,15 +81,14 @@ def _advance(
 
     def body(carry: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
         state, done, _ = carry
-        new = step(problem, flow.method, flow.rtol, state)
+        new = step(problem, flow.method, flow.step_rtol, state)
         return new, done + (new.now.t > state.now.t), halted(new)
 
     begin = (state, jnp.zeros_like(count), halted(state))
-    state, done, halt = jax.lax.while_loop(goes_on, body, begin)
-    passed = (halt == Halt.REACHED) & (done > 0)
-    return jax.lax.cond(passed, lambda s: _located(problem, s, target), lambda s: s, state), done, halt
+    return jax.lax.while_loop(goes_on, body, begin)
 
 
+@eqx.filter_jit
 def _located(problem: Problem, state: State, target: Array) -> State:
     """The state where the loss passed below the target within the last step, by regula falsi (Illinois)."""
     before, now = state.before, state.now
@@ -91,7 +96,7 @@ def _located(problem: Problem, state: State, target: Array) -> State:
     def excess(t: Array) -> Array:
         return (problem.loss(interpolate(before, now, t)) - target).astype(float)
 
-    def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+    def body(carry: Bracket) -> Bracket:
         low, high, f_low, f_high, i = carry
         t = high - f_high * (high - low) / (f_high - f_low)
         # A bisection now and then, for where the loss is far from a straight line.
@@ -103,7 +108,7 @@ def _located(problem: Problem, state: State, target: Array) -> State:
             jnp.where(above, f, f_low / 2), jnp.where(above, f_high / 2, f), i + 1,
         )  # fmt: skip
 
-    def wide(carry: tuple[Array, ...]) -> Array:
+    def wide(carry: Bracket) -> Array:
         low, high, _, f_high, i = carry
         return (f_high < -LOCATED * jnp.abs(target)) & (low < high) & (i < MOST_BISECTIONS)
 

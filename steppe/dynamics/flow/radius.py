@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 # A product ∇²L v differentiates a gradient once more: twice the work of one.
@@ -52,10 +53,12 @@ def measure(gradient: Callable[[Array], Array], w: Array, last: Radius) -> tuple
 
     value = last.value.astype(w.dtype)
     # At least one product: as if the value before had been another one.
-    start = (last.vector, value, 2 * value + 1, jnp.asarray(0))
+    start = (last.vector, value, 2 * value + 1, jnp.asarray(0, dtype=int))
     v, value, _, products = jax.lax.while_loop(unsettled, body, start)
-    change = jnp.abs(value - last.value) / jnp.maximum(value, jnp.finfo(w.dtype).tiny)
-    interval = jnp.where(change < CALM, 2 * last.interval, jnp.where(change > MOVING, last.interval // 2, last.interval))
+    change = jnp.abs(value - last.value) / jnp.maximum(value, np.finfo(w.dtype).tiny)
+    interval = jnp.where(
+        change < CALM, 2 * last.interval, jnp.where(change > MOVING, last.interval // 2, last.interval)
+    )
     interval = jnp.clip(interval, 1, LONGEST_INTERVAL)
     usable = jnp.isfinite(value)
     radius = Radius(

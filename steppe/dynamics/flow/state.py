@@ -27,7 +27,9 @@ class State(NamedTuple):
     last_error: Array
     radius: Radius
     gradients: Array
-    still: Array  # consecutive steps that moved nothing
+    least_loss: Array
+    still: Array  # steps since the loss was at its least
+    stuck: Array  # no step, however short, is possible
     horizon: Array  # the time at which the flow ends
 
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from steppe.dynamics.flow import radius as radius_
@@ -17,9 +18,8 @@ AIM, SHRINK, GROW = 0.8, 0.1, 10.0
 # So many cuts in a row are 1e-16 of the first try or less: nothing is left of the step.
 MOST_REJECTIONS = 40
 
-# Steps in a row that change w by no more than rounding, and do not lower the loss, after which the flow has stalled.
-MOST_STILL = 10
-ROUNDING = 4.0
+# Steps in a row without a loss lower than ever before, after which a flow that has no end in time has stalled.
+MOST_STILL = 100
 
 
 class Trial(NamedTuple):
@@ -35,14 +35,14 @@ class Trial(NamedTuple):
     rejections: Array
 
 
-def start(problem: Problem, w: Array, horizon: float) -> State:
+def start(problem: Problem, w: Array, horizon: Array) -> State:
     loss, g = jax.value_and_grad(problem.loss)(w)
     real = jnp.zeros((), dtype=float)
     point = Point(real, w, loss, g)
-    due = jnp.asarray(1)
+    due = jnp.asarray(1, dtype=int)  # with a type of its own: a weak one would compile the loop twice
     radius = radius_.Radius(real, radius_.first_vector(g), due, due)
-    zero = jnp.asarray(0)
-    return State(point, point, real, real, real, radius, due, zero, jnp.asarray(horizon, dtype=float))
+    zero = jnp.asarray(0, dtype=int)
+    return State(point, point, real, real, real, radius, due, loss, zero, jnp.asarray(False), horizon)
 
 
 def step(problem: Problem, method: Method, rtol: Array, state: State) -> State:
@@ -55,50 +55,45 @@ def step(problem: Problem, method: Method, rtol: Array, state: State) -> State:
     def unfinished(trial: Trial) -> Array:
         return ~trial.accepted & (trial.rejections < MOST_REJECTIONS)
 
-    trial = jax.lax.while_loop(unfinished, attempt, _untried(gradient, state))
+    trial = jax.lax.while_loop(unfinished, attempt, _untried(state))
     moved = _accepted(state, trial)
     # Without a gradient the flow rests: it is at its end at once.
     resting = state._replace(now=state.now._replace(t=state.horizon), before=state.now)
     rests = jnp.all(state.now.g == 0)
-    stuck = ~trial.accepted | (rests & jnp.isinf(state.horizon))
+    # A step too short to be added to the time is none.
+    lost = ~trial.accepted | ~(moved.now.t > state.now.t)
+    stuck = (lost & ~rests) | (rests & jnp.isinf(state.horizon))
     moved = _select(rests, resting, moved)
-    return _select(stuck, state._replace(still=jnp.full_like(state.still, MOST_STILL)), moved)
+    return _select(stuck, state._replace(stuck=jnp.ones_like(state.stuck)), moved)
 
 
-def _untried(gradient: Gradient, state: State) -> Trial:
-    now = state.now
-    radius, gradients = jax.lax.cond(
-        state.radius.due,
-        lambda r: radius_.measure(lambda w: gradient(w)[1], now.w, r),
-        lambda r: (r, jnp.zeros_like(state.gradients)),
-        state.radius,
-    )
-    # The very first step is one that gradient descent could take; where there is no curvature, a short one.
-    tiny = jnp.finfo(now.w.dtype).tiny
-    flat = 1e-3 * (1 + _norm(now.w)) / jnp.maximum(_norm(now.g), tiny)
-    first = jnp.where(radius.value > 0, 1 / jnp.maximum(radius.value, tiny), flat)
-    h = jnp.where(state.h > 0, state.h, first)
-    nothing = Attempt(now.w, now.loss, now.g, jnp.zeros_like(now.w), jnp.asarray(0))
+def _untried(state: State) -> Trial:
+    now, zero = state.now, jnp.zeros_like(state.h)
+    nothing = Attempt(now.w, now.loss, now.g, jnp.zeros_like(now.w), jnp.asarray(0, dtype=int))
     at_rest = jnp.all(now.g == 0)
-    return Trial(nothing, jnp.zeros_like(h), h, jnp.zeros_like(h), at_rest, radius, gradients, jnp.asarray(0))
+    none = jnp.zeros_like(state.gradients)
+    return Trial(nothing, zero, state.h, zero, at_rest, state.radius, none, none)
 
 
 def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, trial: Trial) -> Trial:
     now, radius = state.now, trial.radius
     # A rejected step may have been unstable: measure again before the next one, unless that was done here.
     radius, spent = jax.lax.cond(
-        (trial.rejections > 0) & (radius.age > 0),
+        radius.due | ((trial.rejections > 0) & (radius.age > 0)),
         lambda r: radius_.measure(lambda w: gradient(w)[1], now.w, r),
         lambda r: (r, jnp.zeros_like(trial.gradients)),
         radius,
     )
-    bound = jnp.maximum(radius.value, jnp.finfo(now.w.dtype).tiny)
-    wanted = jnp.minimum(trial.next_h, method.longest(bound))
+    bound = jnp.maximum(radius.value, np.finfo(now.w.dtype).tiny)
+    # The very first step is one that gradient descent could take; where there is no curvature, a short one.
+    flat = 1e-3 * (1 + _norm(now.w)) / _norm(now.g)
+    first = jnp.where(radius.value > 0, 1 / bound, flat)
+    wanted = jnp.minimum(jnp.where(trial.next_h > 0, trial.next_h, first), method.longest(bound))
     left = state.horizon - now.t
     # Two equal steps rather than a long one and a crumb.
     h = jnp.where(wanted >= left, left, jnp.where(2 * wanted > left, left / 2, wanted))
     new = method.attempt(gradient, now.w, now.g, h, bound)
-    size = jnp.maximum(jnp.maximum(_norm(now.w), _norm(new.w)), jnp.finfo(now.w.dtype).tiny)
+    size = jnp.maximum(jnp.maximum(_norm(now.w), _norm(new.w)), np.finfo(now.w.dtype).tiny)
     error = _norm(new.error) / (rtol * size)
     fine = jnp.isfinite(error) & jnp.isfinite(new.loss) & jnp.all(jnp.isfinite(new.g))
     error = jnp.where(fine, error, jnp.inf)
@@ -124,12 +119,11 @@ def _factor(power: int, error: Array, h: Array, accepted: Array, state: State) -
 def _accepted(state: State, trial: Trial) -> State:
     now, new = state.now, trial.attempt
     t = jnp.where(trial.h >= state.horizon - now.t, state.horizon, now.t + trial.h)
-    rounding = ROUNDING * jnp.finfo(now.w.dtype).eps
-    still = (_norm(new.w - now.w) <= rounding * _norm(now.w)) & (new.loss >= now.loss)
+    still = jnp.where(new.loss < state.least_loss, 0, state.still + 1)
     radius = trial.radius._replace(age=trial.radius.age + 1)
     return State(
         Point(t, new.w, new.loss, new.g), now, trial.next_h, trial.h, trial.error, radius,
-        state.gradients + trial.gradients, jnp.where(still, state.still + 1, 0), state.horizon,
+        state.gradients + trial.gradients, jnp.minimum(state.least_loss, new.loss), still, state.stuck, state.horizon,
     )  # fmt: skip
 
 

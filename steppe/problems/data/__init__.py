@@ -11,4 +11,6 @@ from steppe.problems.data.label_noise import flipped as flipped
 from steppe.problems.data.label_noise import perturbed as perturbed
 from steppe.problems.data.mixture import gaussian_mixture as gaussian_mixture
 from steppe.problems.data.mixture import xor_mixture as xor_mixture
+from steppe.problems.data.multi_index import multi_index as multi_index
+from steppe.problems.data.multi_index import orthonormal as orthonormal
 from steppe.problems.data.parity import parity as parity

@@ -7,6 +7,7 @@ from steppe.problems.networks.activations import softplus as softplus
 from steppe.problems.networks.activations import tanh as tanh
 from steppe.problems.networks.batch_norm import BatchNorm as BatchNorm
 from steppe.problems.networks.closed_form import ClosedForm as ClosedForm
+from steppe.problems.networks.homogeneous import Homogeneous as Homogeneous
 from steppe.problems.networks.layer_norm import LayerNorm as LayerNorm
 from steppe.problems.networks.mlp import MLP as MLP
 from steppe.problems.networks.one_hidden import OneHidden as OneHidden

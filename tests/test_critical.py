@@ -1,0 +1,88 @@
+"""The critical rate where it is known in closed form, and what it says about gradient descent."""
+
+from itertools import pairwise
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from families import tanh_net
+
+import steppe
+from steppe import until
+from steppe.check import ArgumentError
+from steppe.critical import Critical
+from steppe.dynamics import GD, Flow
+
+
+def scalar_factorisation(start):
+    """½(w₁w₂ − 1)²; the flow keeps w₁² − w₂², and ∇²L = (w₂, w₁)ᵀ(w₂, w₁) + (w₁w₂ − 1)[[0, 1], [1, 0]]."""
+    return steppe.Problem(_product, jnp.array(start), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
+
+
+def _product(w, x):
+    return w[0] * w[1] * x
+
+
+def test_scalar_factorisation_in_closed_form():
+    p = scalar_factorisation([2.0, 0.1])
+    goals = [0.1, 1e-3, 1e-9]
+    found = steppe.critical_rate(p, losses=goals[::-1], flow=Flow(1e-5))
+    assert [c.loss for c in found] == goals
+    for c in found:
+        residual = -np.sqrt(2 * c.loss)
+        kept, product = 2.0**2 - 0.1**2, 1 + residual
+        square = np.sqrt(kept**2 + 4 * product**2)  # w₁² + w₂² from w₁² − w₂² and w₁w₂
+        u, v = np.sqrt((square + kept) / 2), np.sqrt((square - kept) / 2)
+        H = np.outer([v, u], [v, u]) + residual * np.array([[0, 1], [1, 0]])
+        truth = np.linalg.eigvalsh(H)[-1]
+        assert c.outcome == "reached"
+        assert c.sharpness == pytest.approx(truth, rel=1e-4)  # the flow's rtol, times λ's slope in w of 2/‖w‖ and more
+    assert all(a.largest_sharpness <= b.largest_sharpness for a, b in pairwise(found))
+    assert all(a.time < b.time and a.gradients < b.gradients for a, b in pairwise(found))
+    assert found[0].initial_sharpness == found[-1].initial_sharpness
+
+
+def test_above_the_critical_rate_gradient_descent_does_not_follow_the_flow():
+    """From close to the axis the sharpest point is the end: far below η_c descent converges to sharpness s_GF, above
+    it cannot stay there, since 2/η is smaller."""
+    p = scalar_factorisation([2.0, 0.1])
+    (c,) = steppe.critical_rate(p, losses=[1e-10], flow=Flow(1e-5))
+    ends = [steppe.run(p, GD(k * c.rate), stop=until.loss(1e-10) | until.steps(20_000)).w for k in (0.1, 1.2)]
+    below, above = (float(jnp.sum(w**2)) for w in ends)
+    assert below == pytest.approx(c.largest_sharpness, rel=0.05)  # of first order in the rate
+    assert above < 2 / (1.2 * c.rate) * 1.001
+
+
+def test_a_loss_that_the_flow_cannot_reach():
+    """Two contradicting examples: the loss stays at ½."""
+    x, y = np.ones((2, 1)), np.array([1.0, -1.0])
+    p = steppe.Problem(_linear, np.array([1.0]), x, y, steppe.losses.half_mse)
+    found = steppe.critical_rate(p, losses=[0.75, 0.1, 0.01])
+    assert [c.outcome for c in found] == ["reached", "stalled"]
+    assert found[-1].largest_sharpness == pytest.approx(1.0, rel=1e-3)
+
+
+def _linear(w, x):
+    return x @ w
+
+
+def test_grids_of_the_paper():
+    c = Critical(0.01, "reached", jnp.zeros(1), 1.0, 40.0, 5.0, 50.0, 0)
+    fine = c.fine_grid()
+    assert len(fine) == 12
+    np.testing.assert_allclose([fine[0], fine[3], fine[-1]], [1 / 100, c.rate, 6 / 50])
+    coarse = c.coarse_grid(beyond=2)
+    step = (2 / 5 - 6 / 50) / 8
+    np.testing.assert_allclose(np.diff(coarse), step)
+    assert 0 < coarse[0] <= step
+    assert np.isclose(coarse, 6 / 50).any()
+    assert coarse[-1] == pytest.approx(2 / 5 + 2 * step)
+    np.testing.assert_allclose(np.diff(c.coarse_grid(refine=4)), step / 4)
+    flat = Critical(0.01, "reached", jnp.zeros(1), 1.0, 5.0, 5.0, 5.0, 0).coarse_grid()
+    np.testing.assert_allclose(np.diff(flat), 1 / 10)
+
+
+@pytest.mark.parametrize("options", [{"losses": []}, {"losses": ["small"]}, {"w": np.zeros(3)}])
+def test_bad_input(options):
+    with pytest.raises(ArgumentError):
+        steppe.critical_rate(tanh_net(), **options)
