@@ -15,7 +15,7 @@ class Bench(Output):
     """
 
     name: tyro.conf.Positional[str] = "sam"
-    """Which benchmark: sam, sharpness or minima."""
+    """Which benchmark: sam, sharpness, minima or flow."""
 
     def __call__(self) -> int:
         from steppe.bench import benchmark

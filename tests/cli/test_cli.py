@@ -77,7 +77,7 @@ def test_reproduce_writes_three_files_a_figure(store):
     for path in paths:
         assert os.path.getsize(path) > 1000
     numbers = json.loads(Path(paths[2]).read_text())
-    assert len(numbers["runs"]) == 3
+    assert len(numbers["runs"]) == 2
     assert numbers["runs"][0]["epoch"][-1] == 60
 
 
@@ -92,13 +92,13 @@ def test_reproduce_again_computes_nothing(store):
 def test_runs(store):
     root, _ = store
     listed = json.loads(call("runs", "list", "--store", root, "--json").stdout)
-    assert len(listed) == 3
+    assert len(listed) == 2
     assert {r["outcome"] for r in listed} == {"exhausted"}
     id = listed[0]["id"]
     assert id in call("runs", "list", "--store", root).stdout
     assert json.loads(call("runs", "show", id[:8], "--store", root).stdout)["spec"]["width"] == 20
     answer = call("runs", "query", "SELECT count(DISTINCT run) AS n FROM curves", "--store", root, "--json")
-    assert json.loads(answer.stdout) == [{"n": 3}]
+    assert json.loads(answer.stdout) == [{"n": 2}]
     assert call("runs", "export", root / "all.csv", "--store", root).returncode == 0
     assert (root / "all.csv").read_text().startswith("run,step,epoch,train_loss")
 

@@ -1,5 +1,6 @@
 """60,000 examples of the size of MNIST and a million parameters, within 4 GB: measured in a process of its own."""
 
+import os
 import subprocess
 import sys
 
@@ -28,5 +29,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 
 
 def test_mnist_and_a_million_parameters_within_four_gigabytes():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    # As users compile: the tests' own flags leave out the fusion that saves memory.
+    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=environment)
     assert float(done.stdout) < 4.0
