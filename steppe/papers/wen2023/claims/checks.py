@@ -33,14 +33,14 @@ def accuracy(figure: str, rule: Callable[[float], bool]) -> Check:
 
 
 def falls_from_peak(figure: str, name: str) -> Check:
-    """How far below its own peak a curve ends, relative to the peak; it must fall in the median seed."""
+    """How far below its own peak a curve ends, relative to the peak; it must fall in every seed."""
 
     def check(evidence: Evidence) -> Finding:
         falls = []
         for entry in evidence[figure]:
             curve = entry.curves[name]
             falls.append(float(1 - curve[-1] / curve.max()))
-        return Finding(median(falls), median(falls) > 0, spread(falls))
+        return Finding(median(falls), min(falls) > 0, spread(falls))
 
     return check
 
@@ -57,12 +57,12 @@ def peak_epoch(figure: str, stated: float, factor: float) -> Check:
 
 
 def ratio(name: str, above: str, below: str) -> Check:
-    """The ratio of the last values in two figures, seed by seed; above 1 in the median."""
+    """The ratio of the last values in two figures, seed by seed; above 1 in every one."""
 
     def check(evidence: Evidence) -> Finding:
         pairs = zip(last(evidence[above], name), last(evidence[below], name), strict=False)
         ratios = [a / b for a, b in pairs]
-        return Finding(median(ratios), median(ratios) > 1, spread(ratios))
+        return Finding(median(ratios), min(ratios) > 1, spread(ratios))
 
     return check
 
@@ -81,6 +81,7 @@ def attains(figure: str, within: float, *, own_outputs: bool) -> Check:
         ]
         excesses = [trace / least - 1 for trace, least in pairs]
         detail = f"{spread(excesses)}; trace {spread(last(entries, 'trace'))}, least {entries[0].result['bound']:.4g}"
-        return Finding(median(excesses), abs(median(excesses)) <= within, detail)
+        # The trace is summed in float32 over some 10⁴ terms.
+        return Finding(median(excesses), min(excesses) >= -1e-5 and max(excesses) <= within, detail)
 
     return check
