@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from typing import Any, final
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
 from steppe import check
 from steppe.dynamics.base import Dynamics, rate
+from steppe.dynamics.named import refuse_unknown, scaled
 from steppe.problems import Problem
 
 
@@ -20,7 +19,7 @@ class Decayed(Dynamics):
 
     Decay λ of those parameters alone, with a rate η, is shrink = ηλ.
 
-    >>> import steppe
+    >>> import jax.numpy as jnp, steppe
     >>> params = {"a": jnp.array([8.0]), "b": jnp.array([7.0])}
     >>> p = steppe.Problem(lambda w, x: x @ w["a"], params, jnp.ones((1, 1)), jnp.ones(1), steppe.losses.mse)
     >>> steppe.run(p, Decayed(steppe.dynamics.GD(0.0), {"a"}, shrink=0.5), stop=steppe.until.steps(3)).w.tolist()
@@ -43,11 +42,7 @@ class Decayed(Dynamics):
         return self.dynamics.gradients_per_step
 
     def start(self, problem: Problem, w: Array) -> Any:
-        params = problem.unravel(w)
-        if not isinstance(params, dict) or not self.names or not self.names <= params.keys():
-            known = sorted(params) if isinstance(params, dict) else type(params).__name__
-            remedy = f"The parameters of this problem are {known}."
-            check.refuse("names", "names of parameters in a dict", sorted(self.names), remedy)
+        refuse_unknown(problem, w, self.names)
         return self.dynamics.start(problem, w)
 
     def position(self, state: Any) -> Array:
@@ -55,8 +50,5 @@ class Decayed(Dynamics):
 
     def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
         new, loss = self.dynamics.step(problem, state, index, key=key)
-        params = problem.unravel(self.position(new))
         kept = 1 - self.shrink.astype(self.position(new).dtype)
-        params |= {name: kept * params[name] for name in self.names}
-        w = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(params)])
-        return eqx.tree_at(self.dynamics.position, new, w), loss
+        return scaled(problem, self.dynamics, new, self.names, kept), loss

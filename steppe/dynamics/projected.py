@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from typing import Any, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
 from steppe import check
 from steppe.dynamics.base import Dynamics, rate
+from steppe.dynamics.named import refuse_unknown, scaled
 from steppe.problems import Problem
 
 
@@ -43,11 +43,7 @@ class Projected(Dynamics):
         return self.dynamics.gradients_per_step
 
     def start(self, problem: Problem, w: Array) -> Any:
-        params = problem.unravel(w)
-        if not isinstance(params, dict) or not self.names or not self.names <= params.keys():
-            known = sorted(params) if isinstance(params, dict) else type(params).__name__
-            remedy = f"The parameters of this problem are {known}."
-            check.refuse("names", "names of parameters in a dict", sorted(self.names), remedy)
+        refuse_unknown(problem, w, self.names)
         return self._project(problem, self.dynamics.start(problem, w))
 
     def position(self, state: Any) -> Array:
@@ -62,6 +58,4 @@ class Projected(Dynamics):
         length = jnp.sqrt(sum(jnp.sum(params[name] ** 2) for name in self.names))
         # Nothing at all has no direction to be scaled along.
         factor = self.norm.astype(length.dtype) / jnp.where(length > 0, length, 1)
-        params |= {name: factor * params[name] for name in self.names}
-        w = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(params)])
-        return eqx.tree_at(self.dynamics.position, state, w)
+        return scaled(problem, self.dynamics, state, self.names, factor)
