@@ -1,6 +1,5 @@
 """Many runs, each computed once, on all cores: read from the store what is there, compute the rest, resumable."""
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -9,6 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import Any, Literal
 
+from steppe.parallel import CONTEXT, single_threaded
 from steppe.store import Computed, Entry, Store, address
 
 State = Literal["running", "waiting", "done", "failed"]
@@ -52,7 +52,7 @@ def execute(
     """
     todo = {address(spec): spec for spec in specs if recompute or store.get(spec) is None}
     workers = min(workers or os.cpu_count() or 1, len(todo))
-    with _single_threaded(), _interruptible() as stop:
+    with single_threaded(), _interruptible() as stop:
         if workers <= 1:
             for id, spec in todo.items():
                 _compute(spec, store, recompute, stop.is_set, watch)
@@ -77,13 +77,11 @@ def _compute(spec: Any, store: Store, recompute: bool, stop: Callable[[], bool],
 def _in_parallel(
     todo: dict[str, Any], store: Store, recompute: bool, workers: int, stop: threading.Event, watch: Watch
 ) -> None:
-    # Fresh processes: a forked one would inherit the threads of JAX in an unusable state.
-    context = multiprocessing.get_context("spawn")
-    news, shared_stop = context.Queue(), context.Event()
+    news, shared_stop = CONTEXT.Queue(), CONTEXT.Event()
     reader = threading.Thread(target=_relay, args=(news, watch), daemon=True)
     reader.start()
     failure: BaseException | None = None
-    with ProcessPoolExecutor(workers, context, _start_worker, (news, shared_stop, os.getpid())) as pool:
+    with ProcessPoolExecutor(workers, CONTEXT, _start_worker, (news, shared_stop, os.getpid())) as pool:
         futures: dict[Future[None], str] = {pool.submit(_work, spec, store, recompute): id for id, spec in todo.items()}
         watcher = threading.Thread(target=_forward, args=(stop, shared_stop), daemon=True)
         watcher.start()
@@ -146,20 +144,3 @@ def _interruptible() -> Iterator[threading.Event]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _single_threaded() -> Iterator[None]:
-    """One thread a process, set before JAX starts: the cores share the runs instead, and sums keep their order."""
-    wanted = {
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-    }
-    added = {name: value for name, value in wanted.items() if name not in os.environ}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)

@@ -2,16 +2,17 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import tyro
 
 if TYPE_CHECKING:
     from steppe.store import Store
 
+T = TypeVar("T")
 # A switch without its negative twin: --json, not also --no-json.
 Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 
@@ -31,6 +32,16 @@ class Stored(Output):
         from steppe.store import Store
 
         return Store(self.store)
+
+
+def counted(items: Iterable[T], total: int, what: str, *, silent: bool) -> Iterator[T]:
+    """The items as they come, with a bar on a terminal that is gone at the end."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    hidden = silent or not console.is_terminal
+    return iter(track(items, what, total, console=console, transient=True, disable=hidden))
 
 
 def print_json(value: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from steppe.cli.common import Stored, print_json, print_table
+from steppe.cli.common import Stored, counted, print_json, print_table
 from steppe.cli.computing import Computing
 from steppe.papers.catalogue import Scale
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class Verify(Computing):
     """Compute what the claims need and judge them. Exit code 1 if one fails that should hold.
 
-    Examples: steppe verify · steppe verify wen2023 --scale paper · steppe verify --json
+    Examples: steppe verify · steppe verify wen2023 --scale paper · steppe verify wen2023/fig4b-attains-bound --json
     """
 
     paper: tyro.conf.Positional[str | None] = None
-    """Only this paper. Default: all."""
+    """Only this paper, or only one claim: PAPER/CLAIM. Default: all."""
     scale: Scale = "smoke"
     """smoke: seconds a claim. paper: the papers' own sizes."""
     report: Path | None = None
@@ -34,7 +34,7 @@ class Verify(Computing):
 
         papers = _papers(self.paper)
         self.entries(specs_needed(papers, self.scale))
-        return _judge(papers, self.scale, self.opened(), self.report, self.json)
+        return _judge(papers, self.scale, self.opened(), self.report, self.json, self.workers)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Report(Stored):
     """
 
     paper: tyro.conf.Positional[str | None] = None
-    """Only this paper. Default: all."""
+    """Only this paper, or only one claim: PAPER/CLAIM. Default: all."""
     scale: Scale = "smoke"
     """Which runs to judge."""
     out: Path = Path("report.html")
@@ -59,13 +59,25 @@ class Report(Stored):
 def _papers(name: str | None) -> list[Any]:
     from steppe.papers.catalogue import paper, papers
 
-    return [paper(name)] if name else list(papers().values())
+    if name is None:
+        return list(papers().values())
+    head, _, claim = name.partition("/")
+    return [paper(head).only(claim) if claim else paper(head)]
 
 
-def _judge(papers: Sequence[Any], scale: Scale, store: "Store", report: Path | None, as_json: bool) -> int:
-    from steppe.papers.verdicts import measure
+def _judge(
+    papers: Sequence[Any],
+    scale: Scale,
+    store: "Store",
+    report: Path | None,
+    as_json: bool,
+    workers: int | None = None,
+) -> int:
+    from steppe.papers.verdicts import Judging
+    from steppe.parallel import each
 
-    results = [measure(paper, claim, scale, store) for paper in papers for claim in paper.claims]
+    names = [(paper.id, claim.id) for paper in papers for claim in paper.claims]
+    results = list(counted(each(Judging(scale, store), names, workers=workers), len(names), "claims", silent=as_json))
     if as_json:
         print_json(results)
     else:
@@ -83,26 +95,38 @@ def _judge(papers: Sequence[Any], scale: Scale, store: "Store", report: Path | N
         good = sum(r.as_it_should and r.verdict != "not-run" for r in results)
         print(f"\n{good} of {len(results)} claims come out as they should at {scale} scale")
     if report is not None:
-        _write_page(papers, results, scale, store, report)
+        _write_page(papers, results, scale, store, report, workers, silent=as_json)
         if not as_json:
             print(f"wrote {report}")
     return 0 if all(r.as_it_should for r in results) else 1
 
 
-def _write_page(papers: Sequence[Any], results: Any, scale: Scale, store: "Store", report: Path) -> None:
+def _write_page(
+    papers: Sequence[Any],
+    results: Any,
+    scale: Scale,
+    store: "Store",
+    report: Path,
+    workers: int | None,
+    *,
+    silent: bool,
+) -> None:
     from steppe import __version__
-    from steppe.papers import reproduce
     from steppe.papers.report import markdown, page
+    from steppe.papers.reproduce import Drawing
+    from steppe.parallel import each
 
     report.parent.mkdir(parents=True, exist_ok=True)
     if report.suffix == ".md":
         report.write_text(markdown(results), encoding="utf-8")
         return
-    pictures = []
-    for paper in papers:
-        for figure in paper.figures:
-            entries = [store.get(spec) for spec in figure.specs[scale]]
-            if None not in entries:
-                png, *_ = reproduce.write(paper, figure, scale, entries, report.parent / "figures")
-                pictures.append((f"{paper.id}/{figure.id}: {figure.title} ({scale} scale)", png))
+    shown = [(paper, figure) for paper in papers for figure in paper.figures]
+    names = [(paper.id, figure.id) for paper, figure in shown]
+    drawing = Drawing(scale, store, report.parent / "figures")
+    drawn = counted(each(drawing, names, workers=workers), len(names), "figures", silent=silent)
+    pictures = [
+        (f"{paper.id}/{figure.id}: {figure.title} ({scale} scale)", png)
+        for (paper, figure), png in zip(shown, drawn, strict=True)
+        if png is not None
+    ]
     report.write_text(page(results, pictures, version=__version__), encoding="utf-8")

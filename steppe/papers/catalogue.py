@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, Protocol
 
@@ -71,6 +71,17 @@ class Paper:
             if figure.id == id:
                 return figure
         raise ArgumentError(f"{self.id} has no figure {id!r}. " + suggest(id, [f.id for f in self.figures]))
+
+    def claim(self, id: str) -> Claim:
+        for claim in self.claims:
+            if claim.id == id:
+                return claim
+        raise ArgumentError(f"{self.id} has no claim {id!r}. " + suggest(id, [c.id for c in self.claims]))
+
+    def only(self, id: str) -> "Paper":
+        """The paper cut down to one claim and the figures it needs."""
+        claim = self.claim(id)
+        return replace(self, claims=(claim,), figures=tuple(f for f in self.figures if f.id in claim.needs))
 
 
 @cache

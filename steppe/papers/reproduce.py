@@ -7,17 +7,41 @@ from pathlib import Path
 from typing import Any
 
 from steppe.check import ArgumentError, suggest
+from steppe.papers import catalogue
 from steppe.papers.catalogue import Figure, Paper, Scale
+from steppe.store import Store
 
 
 def write(
-    paper: Paper, figure: Figure, scale: Scale, entries: Sequence[Any], out: Path, *, suffix: str = ""
+    paper: Paper,
+    figure: Figure,
+    scale: Scale,
+    entries: Sequence[Any],
+    out: Path,
+    *,
+    suffix: str = "",
+    pdf: bool = True,
 ) -> list[Path]:
     """out/<paper>/<figure>-<scale>.png, .pdf and .json."""
     from steppe import figures
 
     numbers = figure.numbers(entries)
-    return figures.save(figure.draw(numbers), numbers, out / paper.id / f"{figure.id}-{scale}{suffix}")
+    return figures.save(figure.draw(numbers), numbers, out / paper.id / f"{figure.id}-{scale}{suffix}", pdf=pdf)
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    """The PNG of a figure that goes by its name, from runs in the store; None if one of them is missing."""
+
+    scale: Scale
+    store: Store
+    out: Path
+
+    def __call__(self, name: tuple[str, str]) -> Path | None:
+        paper = catalogue.paper(name[0])
+        figure = paper.figure(name[1])
+        entries = [self.store.get(spec) for spec in figure.specs[self.scale]]
+        return None if None in entries else write(paper, figure, self.scale, entries, self.out, pdf=False)[0]
 
 
 def override(spec: Any, changes: Sequence[str]) -> Any:

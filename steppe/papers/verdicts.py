@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steppe.papers import catalogue
 from steppe.papers.catalogue import Claim, Figure, Finding, Paper, Scale, Verdict
 from steppe.store import Store, StoreError
 
@@ -31,8 +32,13 @@ class Measured:
 
 
 def specs_needed(papers: Sequence[Paper], scale: Scale) -> list[tuple[str, Any]]:
-    """(label, spec) of every run that a claim or a figure of these papers needs."""
-    return [labelled for paper in papers for figure in paper.figures for labelled in figure_specs(paper, figure, scale)]
+    """(label, spec) of every run that a claim or a figure of these papers needs, the longest first.
+
+    A long run that is started last would leave the other cores idle.
+    """
+    shown = [(paper, figure) for paper in papers for figure in paper.figures]
+    shown.sort(key=lambda at: -at[1].seconds[scale] / max(1, len(at[1].specs[scale])))
+    return [labelled for paper, figure in shown for labelled in figure_specs(paper, figure, scale)]
 
 
 def figure_specs(paper: Paper, figure: Figure, scale: Scale) -> list[tuple[str, Any]]:
@@ -55,6 +61,18 @@ def measure(paper: Paper, claim: Claim, scale: Scale, store: Store) -> Measured:
         seconds=round(time.perf_counter() - started, 3),
         detail=detail,
     )
+
+
+@dataclass(frozen=True)
+class Judging:
+    """`measure` for other processes: papers hold functions that do not travel, so a claim goes by its name."""
+
+    scale: Scale
+    store: Store
+
+    def __call__(self, name: tuple[str, str]) -> Measured:
+        paper = catalogue.paper(name[0])
+        return measure(paper, paper.claim(name[1]), self.scale, self.store)
 
 
 def _find(paper: Paper, claim: Claim, scale: Scale, store: Store) -> tuple[Finding | None, Verdict, str]:

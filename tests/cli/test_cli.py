@@ -126,6 +126,7 @@ def test_runs_of_a_damaged_store(store, tmp_path):
         (["reproduce", "wen2023/fig4"], 2, "Did you mean 'fig4b'"),
         (["reproduce", "wen/fig4b"], 2, "wen2023"),
         (["verify", "wen2032"], 2, "Did you mean 'wen2023'"),
+        (["verify", "wen2023/eq5-print"], 2, "Did you mean 'eq5-printed'"),
         (["bench", "sma"], 2, "Did you mean 'sam'"),
         (["reproduce", "wen2023/fig4b", "--set", "widht=3"], 2, "Did you mean 'width'"),
         (["reproduce", "wen2023/fig4b", "--workers", "0"], 2, "--workers must be a whole number ≥ 1"),
@@ -152,15 +153,17 @@ def test_a_store_that_cannot_be_written(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_report_judges_what_is_there(store, tmp_path):
+@pytest.mark.parametrize(
+    ("claim", "verdict", "misprint"),
+    [("eq5-corrected", "holds", False), ("eq5-printed", "fails", True), ("fig4b-attains-bound", "not-run", False)],
+)
+def test_report_judges_what_is_there(store, tmp_path, claim, verdict, misprint):
     root, _ = store
-    done = call("report", "wen2023", "--store", root, "--out", tmp_path / "page.html", "--json")
-    results = {r["id"]: r for r in json.loads(done.stdout)}
+    done = call("report", f"wen2023/{claim}", "--store", root, "--out", tmp_path / "page.html", "--json")
+    (result,) = json.loads(done.stdout)
     keys = {"id", "source", "statement", "expected", "measured", "verdict", "misprint", "scale", "seconds"}
-    assert all(keys <= set(r) for r in results.values())
-    assert results["wen2023/fig4b-attains-bound"]["verdict"] == "not-run"
-    assert results["wen2023/eq5-corrected"]["verdict"] == "holds"
-    assert (results["wen2023/eq5-printed"]["verdict"], results["wen2023/eq5-printed"]["misprint"]) == ("fails", True)
+    assert keys <= set(result)
+    assert (result["id"], result["verdict"], result["misprint"]) == (f"wen2023/{claim}", verdict, misprint)
     assert done.returncode == 0
     assert "<table>" in (tmp_path / "page.html").read_text()
 
