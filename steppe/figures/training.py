@@ -7,12 +7,16 @@ import numpy as np
 
 from steppe.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, styled
 
+# More seeds than this are drawn as bands.
+MOST_LINES = 4
+
 _LABELS = {"test_accuracy": "test accuracy", "test_loss": "test loss"}
 
 
 @styled
 def training_curves(numbers: Mapping[str, Any]) -> Any:
-    """Three panels over one logarithmic axis of epochs; a thin line a seed, a thick one for their median.
+    """Three panels over one logarithmic axis of epochs: a thick line for the median over the seeds, and a thin line for
+    each of them; where they are more than four, bands in their place, for all of them and for their middle half.
 
     `numbers`: title, runs (each with seed, epoch, train_loss, test_accuracy or test_loss, trace), bound (or None), and
     stages, the epochs at which the training changes.
@@ -22,15 +26,16 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
     test = next(name for name in _LABELS if name in runs[0])
     panels = (("train_loss", "train loss", BLUE), (test, _LABELS[test], GREEN), ("trace", "tr ∇²L", ORANGE))
     for axis, (name, label, colour) in zip(axes[:, 0], panels, strict=True):
-        for run in runs:
-            axis.plot(_shifted(run["epoch"]), run[name], color=colour, linewidth=0.7, alpha=0.45)
-        epoch, middle = _median(runs, name)
-        axis.plot(
-            _shifted(epoch),
-            middle,
-            color=colour,
-            label=f"median of {len(runs)} seeds" if len(runs) > 1 else None,
-        )
+        epoch, values = _together(runs, name)
+        if len(runs) > MOST_LINES:
+            for quantiles, alpha, share in (((0, 1), 0.18, "all seeds"), ((0.25, 0.75), 0.35, "middle half")):
+                low, high = np.quantile(values, quantiles, axis=0)
+                axis.fill_between(_shifted(epoch), low, high, color=colour, alpha=alpha, linewidth=0, label=share)
+        else:
+            for run in runs:
+                axis.plot(_shifted(run["epoch"]), run[name], color=colour, linewidth=0.7, alpha=0.45)
+        seeds = f"median of {len(runs)} seeds" if len(runs) > 1 else None
+        axis.plot(_shifted(epoch), np.median(values, axis=0), color=colour, label=seeds)
         axis.set_ylabel(label)
         axis.set_xscale("log")
         for stage in numbers["stages"]:
@@ -45,8 +50,7 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
         middle_axis.axhline(1.0, color=FAINT, linewidth=0.8)
     else:
         middle_axis.set_yscale("log")
-    bottom.set_yscale("log")
-    _plain_log_ticks(bottom)
+    _trace_axis(bottom, [value for run in runs for value in run["trace"]])
     if numbers.get("bound") is not None:
         bottom.axhline(numbers["bound"], color=INK, linewidth=1.1, linestyle="--")
         text = f"lower bound {numbers['bound']:.2f}"
@@ -63,15 +67,25 @@ def _shifted(epoch: Sequence[float]) -> Any:
     return np.maximum(np.asarray(epoch, dtype=float), 0.5)
 
 
-def _median(runs: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, Any]:
-    """The median over the seeds, where all of them were recorded."""
+def _together(runs: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, Any]:
+    """The epochs at which all seeds were recorded, and the values there, a row for each seed."""
     common = sorted(set.intersection(*(set(run["epoch"]) for run in runs)))
     columns = [[dict(zip(run["epoch"], run[name], strict=True))[e] for e in common] for run in runs]
-    return common, np.median(np.asarray(columns, dtype=float), axis=0)
+    return common, np.asarray(columns, dtype=float)
+
+
+def _trace_axis(axis: Any, values: Sequence[float]) -> None:
+    """Logarithmic; linear around 0 where a trace is negative, as that of a normalised net far from a minimum can be."""
+    if min(values) <= 0:
+        axis.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(np.median(np.abs(values)))))
+        return
+    axis.set_yscale("log")
+    if max(values) < 50 * min(values):
+        _plain_log_ticks(axis)
 
 
 def _plain_log_ticks(axis: Any) -> None:
-    """20, 30, 50 instead of 2 × 10¹: the axis spans little more than a decade."""
+    """20, 30, 50 instead of 2 × 10¹, for an axis that spans little more than a decade."""
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))

@@ -35,6 +35,20 @@ def test_every_number_is_drawn_where_it_belongs():
     assert not any(np.allclose(y, 22.27) for y in lines(loss))
 
 
+def test_many_seeds_are_bands():
+    runs = [NUMBERS["runs"][0] | {"trace": [100, 60, 30, 23 + s]} for s in range(5)]
+    trace = figures.training_curves(NUMBERS | {"runs": runs}).axes[2]
+    everything, half = (band.get_paths()[0].vertices[:, 1] for band in trace.collections)
+    assert (everything.min(), everything.max()) == (23, 100)
+    assert sorted(set(half)) == [24, 26, 30, 60, 100]
+    np.testing.assert_array_equal(lines(trace)[0], [100, 60, 30, 25])
+
+
+def test_a_negative_trace_has_its_place():
+    runs = [NUMBERS["runs"][0] | {"trace": [100, -60, 3, 2]}]
+    assert figures.training_curves(NUMBERS | {"runs": runs}).axes[2].get_yscale() == "symlog"
+
+
 def test_without_a_bound():
     figure = figures.training_curves(NUMBERS | {"bound": None})
     assert not any(np.allclose(y, 22.27) for y in lines(figure.axes[2]))
