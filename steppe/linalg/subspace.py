@@ -36,6 +36,23 @@ class Subspace:
         error = 2.0 * float(np.sqrt(len(V))) * a.precision * scale + skew
         return cls(V, H, W - product @ V, error)
 
+    def extended(self, a: Operator, row: Vector) -> "Subspace":
+        """With one more direction, orthogonal to V, at the price of one product.
+
+        >>> a = Operator(lambda v: np.array([[2.0, 1.0], [1.0, 2.0]]) @ v, 2)
+        >>> np.abs(Subspace.multiplied(a, np.array([[1.0, 0.0]])).extended(a, np.array([0.0, 3.0])).H).tolist()
+        [[2.0, 1.0], [1.0, 2.0]]
+        """
+        more = Subspace.multiplied(a, row[None])
+        (q,) = more.rows
+        coupling = self.residuals @ q
+        return Subspace(
+            np.vstack([self.rows, q]),
+            np.block([[self.H, coupling[:, None]], [coupling[None], more.H]]),
+            np.vstack([self.residuals - np.outer(coupling, q), more.residuals - coupling @ self.rows]),
+            self.error + more.error,
+        )
+
     @property
     def values(self) -> Vector:
         return np.diag(self.H)

@@ -20,7 +20,7 @@ from steppe.linalg.subspace import Subspace
 REACH = 0.1
 
 # A leader that lost this share of its value may have lost its place to a vector that was never seen.
-FALL = 0.05
+FALL = 0.2
 
 # The error of the Ritz value is estimated, not bounded: stop at a tenth of what was asked.
 SAFETY = 0.1
@@ -31,12 +31,12 @@ class Tracker:
     """Follows λ_max along a trajectory: `estimate, tracker = tracker.measure(matvec)`, a pure step.
 
     Kept from call to call: the `keep` leading Ritz vectors with their values, the leader of the call before, and a
-    `watch` vector orthogonal to them. A call multiplies the leader, those within 10% of it and the one before it
-    where that is another direction; then it follows a Lanczos chain in their complement, one product at least, from
-    the leader's residual with an admixture of a kept vector not multiplied, the watch and fresh noise, until the
-    estimated error of the Ritz value is small for rtol, at most `max_matvecs` products in all: three for an isolated
-    leader. Another eigenvector that overtakes is among the
-    multiplied ones, or is found by the watch, a power iteration across the calls that the noise feeds. The
+    `watch` vector orthogonal to them. A call multiplies the leader, the second, those within 10% of what the leader has
+    become, and the leader before it where that is another direction; then it follows a Lanczos chain in their
+    complement, one product at least, from the leader's residual with an admixture of a kept vector not multiplied, the
+    watch and fresh noise, until the estimated error of the Ritz value is small for rtol, at most `max_matvecs` products
+    in all, and all of them where the leader falls: four for an isolated leader. Another eigenvector that overtakes is
+    among the multiplied ones, or is found by the watch, a power iteration across the calls that the noise feeds. The
     first call, and every call of `certify`, is the certified Lanczos of `largest`, warm-started.
 
     The interval of `measure` is honest about what so few products prove: a fresh random direction sees an
@@ -102,9 +102,13 @@ class Tracker:
             return self.certify(matvec)
         a, rng = Operator(matvec, self.p, self.precision), self._rng()
         kept = self._near(float(self.values[0]))
-        rows = self._with_before(self.vectors[:kept])
-        count = len(rows)
-        fresh = Subspace.multiplied(a, rows).ritz(count)
+        fresh = Subspace.multiplied(a, self._with_before(self.vectors[:kept]))
+        fresh = fresh.ritz(len(fresh.rows))
+        # Where the leader falls another one is about to lead: all the products go into knowing the next ones.
+        falls = float(fresh.values[0]) < self.values[0] - self.rtol * abs(self.values[0])
+        while kept < self._near(float(fresh.values[0])):
+            fresh, kept = self._with_kept(fresh, a, kept), kept + 1
+        count = len(fresh.rows)
         first = start(self.p, warm=self._warm(fresh, kept), against=fresh.rows, key=rng)
         chain = Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows)
         while True:
@@ -116,7 +120,8 @@ class Tracker:
             below = max(float(joint.values[count]), value - abs(value))
             error = eigenvalue_upper(0, joint.ritz(count), below) - value
             # Two products for the watch, fewer where many vectors are watched already.
-            enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and a.matvecs >= min(kept + 2, 4)
+            least = self.max_matvecs if falls else min(kept + 2, 4)
+            enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and a.matvecs >= least
             if enough or chain.broken or a.matvecs >= self.max_matvecs:
                 break
         sigma = complement_upper(chain, first.weight(0.5 * (1.0 - self.confidence)))
@@ -131,8 +136,8 @@ class Tracker:
         # just missed being kept, with the same sign.
         watch = outside(chain.onward(), leading)
         watch = outside(watch + np.copysign(1.0, watch @ dropped) * dropped, leading)
-        # Fallen so far that a vector not multiplied may lead now, or one never seen.
-        fell = self._near(value) > kept or value < self.values[0] - FALL * abs(self.values[0])
+        # Fallen so far, or below all that was kept, that a vector never seen may lead.
+        fell = value < max(self.values[0] - FALL * abs(self.values[0]), self.values[-1])
         settled = error <= self.rtol * abs(value) and not fell
         after = self._after(values[: self.keep], leading, watch, settled=settled)
         return estimate, replace(after, fell=fell)
@@ -148,11 +153,18 @@ class Tracker:
         left = project(self.before, rows)
         return np.vstack([rows, left]) if left @ left > SAFETY * self.rtol else rows
 
+    def _with_kept(self, fresh: Subspace, a: Operator, k: int) -> Subspace:
+        """With the kept vector k multiplied too, unless the leader of the call before has told all of it."""
+        assert self.vectors is not None
+        left = project(self.vectors[k], fresh.rows)
+        return fresh.extended(a, left).ritz(len(fresh.rows) + 1) if left @ left > SAFETY * self.rtol else fresh
+
     def _near(self, leader: float) -> int:
         """How many of the kept vectors may lead where the leader has this value, as far as products allow."""
         assert self.values is not None
         near = int((self.values >= leader - REACH * abs(leader)).sum())
-        return min(max(1, near), self.max_matvecs - 2)
+        # Never the leader alone: the second is what leads where the leader falls, and has to be known by then.
+        return min(max(2, near), self.max_matvecs - 2, len(self.values))
 
     def _warm(self, fresh: Subspace, count: int) -> Vector:
         """Where the chain looks: along the leader's residual as far as that matters for the accuracy; for the rest
