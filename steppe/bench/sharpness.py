@@ -4,14 +4,11 @@ An FCN 784-200-200-10 (tanh, half_mse, float32) is trained by full-batch gradien
 sharpness hovers at 2/lr. There it is measured every few steps, by each method to 1e-3.
 """
 
-import gzip
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -24,7 +21,7 @@ from steppe import losses, measures
 from steppe.bench import Ratio
 from steppe.estimate import Estimate
 from steppe.measures import operators
-from steppe.problems import Problem
+from steppe.problems import Problem, data
 
 SIZES, N, LR, RTOL = (784, 200, 200, 10), 5_000, 0.05, 1e-3
 # On MNIST the sharpness passes 2/lr = 40 at step 210 and is thrown back for the first time at step 305.
@@ -133,9 +130,9 @@ def _curvlinops(problem: Problem, w: Array) -> Callable[[Any], Any]:
         linear.weight.data, linear.bias.data = torch.tensor(np.array(W.T)), torch.tensor(np.array(b))
         layers += [linear, torch.nn.Tanh()]
     model = torch.nn.Sequential(*layers[:-1])
-    data = [(torch.tensor(np.array(problem.x)), torch.tensor(np.array(problem.y)))]
+    batch = [(torch.tensor(np.array(problem.x)), torch.tensor(np.array(problem.y)))]
     loss = torch.nn.MSELoss()
-    operator = HessianLinearOperator(model, loss, list(model.parameters()), data, check_deterministic=False)
+    operator = HessianLinearOperator(model, loss, list(model.parameters()), batch, check_deterministic=False)
     # MSELoss is the mean over examples and outputs too, without the ½.
     return lambda v: 0.5 * SIZES[-1] * (operator @ torch.tensor(v, dtype=torch.float32)).numpy()
 
@@ -171,12 +168,11 @@ def _fcn(layers: Any, x: Array) -> Array:
 
 def _digits(rng: np.random.Generator) -> tuple[Any, Any]:
     """The first 5,000 digits of MNIST where its files are; otherwise ten smooth shapes, moved and made noisy."""
-    for folder in (os.environ.get("STEPPE_DATA"), "../shared/data", "data"):
-        images = Path(folder or ".") / "mnist" / "train-images-idx3-ubyte.gz"
-        if images.exists():
-            labels = images.with_name("train-labels-idx1-ubyte.gz")
-            x = np.frombuffer(gzip.decompress(images.read_bytes()), np.uint8, offset=16).reshape(-1, 784)[:N]
-            return x / 255.0, np.frombuffer(gzip.decompress(labels.read_bytes()), np.uint8, offset=8)[:N]
+    try:
+        mnist = data.mnist(N, test=1)
+        return mnist.x.reshape(N, -1), mnist.y
+    except data.MissingDataError:
+        pass
     i, j = np.mgrid[:28, :28] / 28
     waves = [np.cos(2 * np.pi * (a * i + b * j)) for a in range(4) for b in range(4)]
     shapes = np.tensordot(rng.standard_normal((10, 16)), waves, axes=1)

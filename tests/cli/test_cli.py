@@ -40,7 +40,7 @@ def test_version():
 
 def test_help_names_every_command_and_gives_examples():
     text = call("--help").stdout
-    for command in ("list", "reproduce", "verify", "runs", "bench", "report", "completion"):
+    for command in ("list", "reproduce", "verify", "runs", "data", "bench", "report", "completion"):
         assert command in text
     assert "steppe reproduce wen2023/fig4b" in text
     assert "Example" in call("verify", "--help").stdout

@@ -1,16 +1,32 @@
 """Data generators: sizes and a seed in, arrays of (x, y) out, the same for the same seed."""
 
 from steppe.problems.data.ball import ball as ball
+from steppe.problems.data.breast_cancer import breast_cancer as breast_cancer
+from steppe.problems.data.cifar import cifar10 as cifar10
 from steppe.problems.data.circle import circle as circle
 from steppe.problems.data.complete import complete as complete
+from steppe.problems.data.dataset import Dataset as Dataset
+from steppe.problems.data.dataset import Supervised as Supervised
+from steppe.problems.data.digits import digits as digits
+from steppe.problems.data.encoding import one_hot as one_hot
+from steppe.problems.data.encoding import signed_one_hot as signed_one_hot
+from steppe.problems.data.encoding import standardised_class as standardised_class
 from steppe.problems.data.extreme import ellipsoid as ellipsoid
 from steppe.problems.data.extreme import is_extreme as is_extreme
+from steppe.problems.data.files.errors import DataError as DataError
+from steppe.problems.data.files.errors import MissingDataError as MissingDataError
+from steppe.problems.data.housing import california_housing as california_housing
 from steppe.problems.data.hypercube import Split as Split
 from steppe.problems.data.hypercube import xor as xor
 from steppe.problems.data.label_noise import flipped as flipped
 from steppe.problems.data.label_noise import perturbed as perturbed
 from steppe.problems.data.mixture import gaussian_mixture as gaussian_mixture
 from steppe.problems.data.mixture import xor_mixture as xor_mixture
+from steppe.problems.data.mnist import mnist as mnist
 from steppe.problems.data.multi_index import multi_index as multi_index
 from steppe.problems.data.multi_index import orthonormal as orthonormal
 from steppe.problems.data.parity import parity as parity
+from steppe.problems.data.reversal import reversal as reversal
+from steppe.problems.data.scaling import overall as overall
+from steppe.problems.data.scaling import per_channel as per_channel
+from steppe.problems.data.scaling import per_feature as per_feature

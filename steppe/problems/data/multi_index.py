@@ -47,9 +47,17 @@ def multi_index(
 
 def indices(link: Link, U: Any) -> Floats:
     """U as float64 with orthonormal rows, one for each index of the link; refused where it is not."""
+    shape = np.shape(U)
+    if len(shape) != 2 or shape[0] != link.indices:
+        check.refuse("U", f"of shape ({link.indices}, d), one row an index", shape, "Use orthonormal(r, d).")
+    return orthonormal_rows(U)
+
+
+def orthonormal_rows(U: Any) -> Floats:
+    """U (r, d) as float64; refused where its rows are not orthonormal."""
     rows = np.asarray(U, dtype=float)
-    if rows.ndim != 2 or rows.shape[0] != link.indices:
-        check.refuse("U", f"of shape ({link.indices}, d), one row an index", rows.shape, "Use orthonormal(r, d).")
+    if rows.ndim != 2 or 0 in rows.shape:
+        check.refuse("U", "of shape (r, d), one row a direction", rows.shape, "Use orthonormal(r, d).")
     if np.max(np.abs(rows @ rows.T - np.eye(len(rows)))) > 1e-10:
         check.refuse("U", "orthonormal, U Uᵀ = I", rows @ rows.T, "Use orthonormal(r, d), or np.linalg.qr.")
     return rows

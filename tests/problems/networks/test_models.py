@@ -1,0 +1,221 @@
+"""The networks of conflicting-biases: parameter counts by hand, curvature against the dense oracle, refusals."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import steppe
+from steppe import losses, measures
+from steppe.check import ArgumentError
+from steppe.problems import build, data
+from steppe.problems.networks import (
+    CNN,
+    FCN,
+    ResNet,
+    Transformer,
+    ViT,
+    decoder_layer,
+    kernel,
+    mup,
+    relu,
+    tanh,
+    vit_cifar,
+    vit_mnist,
+)
+
+MNIST, CIFAR, SEQUENCES = (28, 28, 1), (32, 32, 3), {"source": (10,), "shifted": (10,)}
+
+
+def count(network, inputs, outputs=10):
+    return sum(a.size for a in jax.tree.leaves(network.init(inputs, outputs, np.random.default_rng(0))))
+
+
+def fcn(inputs, width, depth, outputs=10):
+    """Written out: first layer, hidden layers, last layer."""
+    return (inputs + 1) * width + (depth - 1) * (width + 1) * width + (width + 1) * outputs
+
+
+@pytest.mark.parametrize(("width", "depth"), [(200, 2), (400, 2), (600, 2), (2000, 2), (200, 4), (200, 6), (600, 6)])
+@pytest.mark.parametrize("inputs", [MNIST, CIFAR], ids=["mnist", "cifar"])
+def test_parameters_of_fcns(inputs, width, depth):
+    assert count(FCN((width,) * depth), inputs) == fcn(int(np.prod(inputs)), width, depth)
+    without = fcn(int(np.prod(inputs)), width, depth) - depth * width - 10
+    assert count(FCN((width,) * depth, bias=False, parameterisation=mup), inputs) == without
+
+
+# Attention 4d² + 4d, two norms 4d, network 2dh + h + d.
+def encoder(d, h):
+    return 4 * d * d + 4 * d + 4 * d + 2 * d * h + h + d
+
+
+@pytest.mark.parametrize(
+    ("network", "inputs", "outputs", "expected"),
+    [
+        (FCN(), MNIST, 10, 199_210),  # 784·200 + 200 + 200·200 + 200 + 200·10 + 10
+        (CNN(), MNIST, 10, (9 + 1) * 32 + (9 * 32 + 1) * 32 + (7 * 7 * 32 + 1) * 10),
+        (CNN(), CIFAR, 10, (27 + 1) * 32 + (9 * 32 + 1) * 32 + (8 * 8 * 32 + 1) * 10),
+        (CNN(batch_norm=True), CIFAR, 10, (27 + 1) * 32 + (9 * 32 + 1) * 32 + (8 * 8 * 32 + 1) * 10 + 4 * 32),
+        # He et al. print 0.27M: 269,722 with parameter-free skips; the paper's two normalised skips add 2·(16 + 32).
+        (ResNet(), CIFAR, 10, 269_722 + 96),
+        (vit_mnist, MNIST, 10, 49 * 64 + 64 + 64 + 17 * 64 + 4 * encoder(64, 256) + 2 * 64 + 650),
+        (vit_cifar, CIFAR, 10, 48 * 128 + 128 + 128 + 65 * 128 + 6 * encoder(128, 512) + 2 * 128 + 1290),
+        # Embeddings of 10 symbols twice; a decoder layer has one attention and one norm more; norms at both ends.
+        (
+            Transformer(), SEQUENCES, 9,
+            2 * 640 + 4 * encoder(64, 128) + 2 * (4 * 64 * 64 + 4 * 64 + 2 * 64) + 4 * 64 + 64 * 9 + 9,
+        ),
+    ],
+)  # fmt: skip
+def test_parameters_by_hand(network, inputs, outputs, expected):
+    assert count(network, inputs, outputs) == expected
+
+
+def _images(key=0, n=5):
+    rng = np.random.default_rng(key)
+    classes = rng.integers(0, 2, n + 3)
+    x = rng.normal(size=(n + 3, 4, 4, 1))
+    return data.Dataset("noise", x[:n], classes[:n], x[n:], classes[n:], classes=2)
+
+
+# Smooth activations: differences must not step across a kink.
+SMALL = {
+    "fcn": (FCN((3, 4), activation=tanh), losses.half_mse),
+    "fcn-kernel": (FCN((3, 4), activation=tanh, parameterisation=kernel), losses.cross_entropy),
+    "cnn": (CNN((2, 3), activation=tanh), losses.half_mse),
+    "cnn-bn": (CNN((2, 3), activation=tanh, batch_norm=True), losses.cross_entropy),
+    "resnet": (ResNet((2, 3), blocks=1, activation=tanh), losses.cross_entropy),
+    "vit": (ViT(patch=2, dim=4, layers=1, heads=2, hidden=4, activation=tanh), losses.cross_entropy),
+}
+
+
+def _decoder():
+    """One decoder layer: causal attention, attention to a memory, a network on each token, three norms."""
+    rng = np.random.default_rng(0)
+    params = decoder_layer.init(4, 3, rng, np.float64)
+    x = {"h": rng.normal(size=(2, 3, 4)), "memory": rng.normal(size=(2, 3, 4))}
+
+    def predict(params, x):
+        return decoder_layer.apply(params, x["h"], x["memory"], heads=2, activation=tanh)
+
+    return steppe.Problem(predict, params, x, rng.normal(size=(2, 3, 4)), losses.half_mse)
+
+
+def _small(name):
+    """A small problem in double precision, parameters that are nothing special, and a direction of length 1."""
+    rng = np.random.default_rng(1)
+    problem = _decoder() if name == "decoder" else build(SMALL[name][0], _images(), SMALL[name][1], dtype=np.float64)[0]
+    v = rng.normal(size=problem.w0.size)
+    return problem, problem.w0 + 0.3 * rng.normal(size=v.size), v / np.linalg.norm(v)
+
+
+@pytest.mark.parametrize("name", ["fcn-kernel", "cnn", "resnet", "decoder"])
+def test_products_are_second_differences_of_the_loss(name):
+    problem, w, v = _small(name)
+    bend = v @ jax.jit(lambda w, v: jax.jvp(jax.grad(problem.loss), (w,), (v,))[1])(w, v)
+    h = 1e-3
+    # Five points: truncation h⁴ times a sixth derivative, rounding 1e-16 / h².
+    points = np.asarray(w)[None] + h * np.arange(-2, 3)[:, None] * v[None]
+    values = np.asarray(jax.jit(lambda points: jax.lax.map(problem.loss, points))(points))
+    assert bend == pytest.approx(values @ [-1, 16, -30, 16, -1] / (12 * h * h), rel=1e-7, abs=1e-9)
+    assert abs(bend) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["fcn", "cnn-bn", "vit"])
+def test_operators_agree_with_the_dense_oracle(name):
+    problem, w, v = _small(name)
+    product = measures.operators.hessian(problem, w)(v)
+    dense = np.asarray(jax.jit(jax.hessian(problem.loss))(w))
+    scale = np.linalg.norm(dense, 2)
+    # Sums of a few hundred terms in double precision.
+    np.testing.assert_allclose(dense, dense.T, atol=1e-12 * scale)
+    np.testing.assert_allclose(product, dense @ v, atol=1e-12 * scale)
+
+
+def test_batch_statistics_couple_the_examples_and_those_of_training_hold_after_it():
+    """On its own training inputs the trained network predicts what it predicts while training; alone it does not."""
+    network = CNN((2,), batch_norm=True)
+    dataset = _images()
+    train, test = build(network, dataset, losses.cross_entropy, dtype=np.float64)
+    params = train.unravel(train.w0)
+    trained = network.after_training(dataset.x)
+    np.testing.assert_allclose(trained(params, train.x), train.predictions(train.w0), rtol=1e-12)
+    # An example's prediction is now its own: the same with and without the others.
+    np.testing.assert_allclose(trained(params, test.x[:1]), test.predictions(test.w0)[:1], rtol=1e-12)
+    assert np.abs(network(params, test.x[:1]) - trained(params, test.x[:1])).max() > 0.01
+    frozen = measures.Frozen().problem(train, train.w0)
+    np.testing.assert_allclose(frozen.predictions(train.w0), train.predictions(train.w0), rtol=1e-12)
+
+
+def test_a_cut_and_a_causal_mask():
+    """A decoder's output does not depend on what comes later, and depends on what came before and on all the source."""
+    network = Transformer(dim=4, hidden=4, encoder_layers=1, decoder_layers=1, heads=2)
+    x = {name: jnp.asarray(a) for name, a in data.reversal(1, length=4, symbols=3).x.items()}
+    params = network.init({"source": (4,), "shifted": (4,)}, 3, np.random.default_rng(0), np.float64)
+    apply = jax.jit(network)
+    before = np.asarray(apply(params, x))
+    later = np.asarray(apply(params, x | {"shifted": x["shifted"].at[0, 2].set(x["shifted"][0, 2] % 3 + 1)}))
+    np.testing.assert_array_equal(before[0, :2], later[0, :2])
+    assert (np.abs(before[0, 2:] - later[0, 2:]).max(axis=1) > 1e-6).all()
+    other = np.asarray(apply(params, x | {"source": x["source"].at[0, 3].set(x["source"][0, 3] % 3 + 1)}))
+    assert (np.abs(before - other)[0].max(axis=1) > 1e-6).all()
+
+
+def test_seed_and_scale():
+    dataset = data.digits(20, test=5)
+    one, again, other, five = (
+        build(FCN((4,)), dataset, losses.half_mse, seed=seed, scale=scale).train.w0
+        for seed, scale in ((43, 1.0), (43, 1.0), (44, 1.0), (43, 5.0))
+    )
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, other)
+    np.testing.assert_array_equal(np.float32(5) * np.asarray(one), five)
+    assert one.dtype == np.float32
+
+
+def test_equal_descriptions_share_compiled_code():
+    assert FCN([200, 200]) == FCN()
+    assert hash(CNN((32, 32))) == hash(CNN())
+    dataset = data.digits(20, test=5)
+    first, second = (build(FCN((4,)), dataset, losses.half_mse, seed=seed).train for seed in (1, 2))
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+
+
+@pytest.mark.parametrize("activation", [relu, tanh], ids=str)
+def test_pooling_and_activation(activation):
+    """Max pooling of images with an odd side, written out."""
+    x = np.random.default_rng(0).normal(size=(2, 5, 4, 1))
+    network = CNN((1,), activation=activation)
+    params = network.init((5, 4, 1), 1, np.random.default_rng(0), np.float64)
+    params["convolutions"][0] = {"W": np.pad([[[[1.0]]]], [(0, 0), (0, 0), (1, 1), (1, 1)]), "b": np.zeros(1)}
+    params["linear"] = {"W": np.array([[1.0, 10.0, 100.0, 1000.0]]), "b": np.zeros(1)}
+    windows = [[image[r : r + 2, c : c + 2, 0].max() for r in (0, 2) for c in (0, 2)] for image in x]
+    expected = np.asarray(activation(jnp.asarray(windows))) @ params["linear"]["W"][0]
+    np.testing.assert_allclose(network(params, jnp.asarray(x))[:, 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FCN((0,)), "widths must be a whole number ≥ 1"),
+        (lambda: CNN(batch_norm=True, parameterisation=kernel), "batch_norm=False"),
+        (lambda: ResNet((16, 16)), "growing from stage to stage"),
+        (lambda: ViT(dim=6), "multiple of the 4 heads"),
+        (lambda: count(CNN(), (784,)), "take an FCN"),
+        (lambda: count(CNN(), (3, 3, 1)), "at least 4 × 4 pixels"),
+        (lambda: count(vit_mnist, CIFAR), "a divisor of 32 and 32"),
+        (lambda: count(Transformer(), MNIST), "steppe.problems.data.reversal"),
+        (lambda: build(FCN(), data.digits(10), losses.half_mse, scale=0.0), "scale must be"),
+        (lambda: build(FCN(), data.digits(10), losses.logistic()), "cross_entropy"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make()
+
+
+def test_a_user_may_build_the_problem_himself():
+    network = FCN((3,))
+    params = network.init((2,), 1, np.random.default_rng(0))
+    problem = steppe.Problem(network, params, np.ones((4, 2)), np.zeros((4, 1)), losses.mse)
+    assert problem.w0.size == 3 * 3 + 4
