@@ -8,6 +8,8 @@ os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
 )
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import hypothesis

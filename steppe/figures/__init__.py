@@ -10,6 +10,8 @@ from steppe.figures.memorising import memorising as memorising
 from steppe.figures.neurons import neurons as neurons
 from steppe.figures.panels import panels as panels
 from steppe.figures.plane import planes as planes
+from steppe.figures.rates import rates as rates
+from steppe.figures.rescaling import rescaling as rescaling
 from steppe.figures.simplex import simplex as simplex
 from steppe.figures.spectrum import spectrum as spectrum
 from steppe.figures.step_sizes import sharpness_curves as sharpness_curves

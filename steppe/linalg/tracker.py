@@ -111,10 +111,11 @@ class Tracker:
         count = len(fresh.rows)
         first = start(self.p, warm=self._warm(fresh, kept), against=fresh.rows, key=rng)
         chain = Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows)
+        value = float(fresh.values[0])
         while True:
             chain.expand(rng)
             joint = fresh.joined(chain, chain.size).ritz(count + chain.size)
-            value = float(joint.values[0])
+            value, gain = float(joint.values[0]), float(joint.values[0]) - value
             # Were the next Ritz value all there is outside the first few, λ_max would be at most this; see ritz_error
             # for the width of gap that is believed.
             below = max(float(joint.values[count]), value - abs(value))
@@ -138,7 +139,8 @@ class Tracker:
         watch = outside(watch + np.copysign(1.0, watch @ dropped) * dropped, leading)
         # Fallen so far, or below all that was kept, that a vector never seen may lead.
         fell = value < max(self.values[0] - FALL * abs(self.values[0]), self.values[-1])
-        settled = error <= self.rtol * abs(value) and not fell
+        # In a cluster the estimate, which divides by a gap, is far too large; the next product gains less than this.
+        settled = min(error, gain) <= self.rtol * abs(value) and not fell
         after = self._after(values[: self.keep], leading, watch, settled=settled)
         return estimate, replace(after, fell=fell)
 

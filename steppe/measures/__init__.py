@@ -9,6 +9,8 @@ from steppe.measures.fisher import fisher_trace as fisher_trace
 from steppe.measures.generalisation import accuracy as accuracy
 from steppe.measures.generalisation import loss as loss
 from steppe.measures.generalisation import zero_one_error as zero_one_error
+from steppe.measures.invariant import invariant_sharpness as invariant_sharpness
+from steppe.measures.invariant import invariant_trace as invariant_trace
 from steppe.measures.kinks import KinkedLayer as KinkedLayer
 from steppe.measures.kinks import Kinks as Kinks
 from steppe.measures.kinks import kinks as kinks

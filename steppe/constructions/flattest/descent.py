@@ -8,7 +8,7 @@ import numpy as np
 from steppe import check
 from steppe.constructions._examples import Floats, inputs
 from steppe.constructions.flattest.one_hidden import one_hidden, rescaling
-from steppe.constructions.flattest.rescaling import Rescaling
+from steppe.linalg.rescaling import Rescaling
 
 
 def descent_on_beta(params: Mapping[str, Any], x: Any, *, lr: float = 1e-3, steps: int = 2_000) -> tuple[float, Floats]:

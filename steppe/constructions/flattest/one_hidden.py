@@ -8,8 +8,7 @@ import numpy as np
 
 from steppe import check
 from steppe.constructions._examples import Floats, Params, inputs
-from steppe.constructions.flattest.rescaling import OUTSIDE, Rescaling
-from steppe.constructions.flattest.solve import Flattest, flattest
+from steppe.linalg.rescaling import OUTSIDE, Flattest, Rescaling, flattest
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
 
 from steppe.constructions._examples import Floats
 from steppe.constructions.multi_index.penalties import Penalty
@@ -17,7 +18,7 @@ def maximise(phi: Floats, y: Floats, tau: float, penalty: Penalty, start: Floats
         s, length = phi.T @ multiplier, max(float(np.linalg.norm(multiplier)), np.finfo(float).tiny)
         unit = multiplier / length
         slope = y - tau * unit - phi @ penalty.slope(s)
-        bend = (phi * penalty.curvature(s)) @ phi.T
+        bend = gram(phi, penalty.curvature(s))
         if tau > 0:
             bend += tau / length * (np.eye(len(y)) - np.outer(unit, unit))
         step = solved(bend, slope)
@@ -34,6 +35,12 @@ def maximise(phi: Floats, y: Floats, tau: float, penalty: Penalty, start: Floats
             break  # rounding leaves nothing to gain
         multiplier, value = trial, reached
     return multiplier
+
+
+def gram(phi: Floats, weights: Floats) -> Floats:
+    """Φ diag(weights) Φᵀ for weights ≥ 0, one triangle computed and copied."""
+    half: Floats = dsyrk(1.0, phi * np.sqrt(weights))
+    return np.triu(half) + np.triu(half, 1).T
 
 
 def solved(bend: Floats, right: Floats) -> Floats:

@@ -10,7 +10,7 @@ from steppe.constructions.multi_index.dual import maximise
 from steppe.constructions.multi_index.penalties import Barrier, Power
 from steppe.constructions.multi_index.reduced import Interpolator, Reduced, reduced
 
-_ROUNDS, _SHRINK = 40, 0.1
+_ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
 
 
 def flattest_interpolator(phi: Any, y: Any, q: Any, p: float, *, tau: float = 0.0, rtol: float = 1e-8) -> Interpolator:
@@ -55,7 +55,11 @@ def _linear(problem: Reduced, rtol: float) -> Interpolator:
     mu = float(problem.y @ multiplier) / len(problem.q)
     for _ in range(_ROUNDS):
         penalty = Barrier(problem.q, mu)
-        multiplier = maximise(problem.phi, problem.y, problem.tau, penalty, multiplier, rtol=1e-2 * rtol)
+        # Near enough to the path for the next μ; the gap is measured, whatever the accuracy here.
+        share = mu * len(problem.q) / max(float(problem.y @ multiplier), np.finfo(float).tiny)
+        multiplier = maximise(
+            problem.phi, problem.y, problem.tau, penalty, multiplier, rtol=max(1e-2 * rtol, _CENTRED * share)
+        )
         lower = float(problem.y @ multiplier - problem.tau * np.linalg.norm(multiplier))
         found = problem.whole(problem.primal(multiplier, penalty), 1.0, multiplier, lower)
         best = found if best is None or found.gap < best.gap else best

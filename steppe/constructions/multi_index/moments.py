@@ -64,5 +64,8 @@ def product_mean(sigma: Homogeneous, tau: Homogeneous, W: Any, V: Any) -> Floats
     rho = np.clip(np.divide(W @ V.T, both, out=np.zeros_like(both), where=both > 0), -1.0, 1.0)
     same = sigma.positive * tau.positive + sigma.negative * tau.negative
     across = sigma.positive * tau.negative + sigma.negative * tau.positive
-    mean: Floats = lengths[0] ** p * lengths[1] ** q * (same * quadrant(p, q, rho) + across * quadrant(p, q, -rho))
-    return mean
+    mean = np.zeros_like(rho)
+    for coefficient, signed in ((same, rho), (across, -rho)):
+        if coefficient:
+            mean += coefficient * quadrant(p, q, signed)
+    return lengths[0] ** p * lengths[1] ** q * mean

@@ -34,6 +34,29 @@ def population_loss(W: Any, a: Any, activation: Homogeneous, link: Expansion, U:
     return max(total, 0.0) + check.number("noise", noise, minimum=0.0) ** 2
 
 
+def least_population_loss(W: Any, activation: Homogeneous, link: Expansion, U: Any, *, noise: float = 0.0) -> float:
+    """min over a of the population loss, E g² − kᵀK⁺k + noise²: no outer weights do better (Proposition 4).
+
+    >>> from steppe.problems.data.links import Linear
+    >>> from steppe.problems.networks.homogeneous import linear
+    >>> round(least_population_loss([[0.6, 0.8]], linear, Linear((1.0,)), [[1.0, 0.0]]), 12)      # 1 − 0.6²
+    0.64
+    """
+    weights, rows = np.asarray(W, dtype=float), indices(link, U)
+    K = product_mean(activation, activation, weights, weights)
+    k, power = np.zeros(len(weights)), 0.0
+    for term in link.terms():
+        k += product_mean(activation, term.activation, weights, term.directions @ rows) @ term.coefficients
+        for other in link.terms():
+            both = product_mean(term.activation, other.activation, term.directions @ rows, other.directions @ rows)
+            power += float(term.coefficients @ both @ other.coefficients)
+    values, vectors = np.linalg.eigh(K)
+    # Directions in which K is 0 to rounding: f is 0 there, and so is k.
+    kept = values > 1e-12 * values[-1]
+    explained = float(np.sum((vectors[:, kept].T @ k) ** 2 / values[kept]))
+    return max(power - explained, 0.0) + check.number("noise", noise, minimum=0.0) ** 2
+
+
 def sampled_loss(
     W: Any,
     a: Any,

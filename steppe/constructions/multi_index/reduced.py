@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe.constructions._examples import Floats
-from steppe.constructions.multi_index.dual import solved
+from steppe.constructions.multi_index.dual import gram, solved
 from steppe.constructions.multi_index.penalties import Penalty
 
 # Singular values of Φ below this share of the largest are rounding.
@@ -54,7 +54,7 @@ class Reduced(NamedTuple):
         a, metric = penalty.slope(s), penalty.curvature(s)
         # Optimal is y − Φa = τλ/‖λ‖; a little inside of that, so that rounding does not end outside.
         fitted = self.y - self.tau * (1 - 1e-12) * multiplier / np.linalg.norm(multiplier)
-        bend = (self.phi * metric) @ self.phi.T
+        bend = gram(self.phi, metric)
         for _ in range(2):  # the second time for what rounding left
             a = a + metric * (self.phi.T @ solved(bend, fitted - self.phi @ a))
         return a
