@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Problem": "steppe.problems",
     "Estimate": "steppe.estimate",
-    "critical_rate": "steppe.critical",
+    "critical_rate": "steppe.rates",
     "flatten": "steppe.flattening",
     "run": "steppe.dynamics",
     "Store": "steppe.store",
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from steppe import problems as problems
     from steppe import until as until
     from steppe import when as when
-    from steppe.critical import critical_rate as critical_rate
     from steppe.dynamics.run import run as run
     from steppe.estimate import Estimate as Estimate
-    from steppe.flattening.flatten import flatten as flatten
+    from steppe.flattening import flatten as flatten
     from steppe.problems import Problem as Problem
+    from steppe.rates import critical_rate as critical_rate
     from steppe.store import Store as Store
 
 

@@ -8,6 +8,8 @@ import tyro
 
 from steppe.cli.bench import Bench
 from steppe.cli.completion import Completion
+from steppe.cli.critical import Critical
+from steppe.cli.data import Data
 from steppe.cli.list_ import List
 from steppe.cli.reproduce import Reproduce
 from steppe.cli.runs import Runs
@@ -23,7 +25,9 @@ Command = (
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Critical, tyro.conf.subcommand("critical")]
     | Annotated[Runs, tyro.conf.subcommand("runs")]
+    | Annotated[Data, tyro.conf.subcommand("data")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Completion, tyro.conf.subcommand("completion")]
 )
@@ -63,4 +67,6 @@ def _explained(error: Exception) -> tuple[int, str] | None:
         return 130, "stopped. What was under way is checkpointed: the same command goes on from there."
     if isinstance(error, ArgumentError | StoreError):
         return 2 if isinstance(error, ArgumentError) else 1, str(error)
-    return None
+    from steppe.problems.data.files.errors import DataError  # last: it brings JAX
+
+    return (1, str(error)) if isinstance(error, DataError) else None

@@ -15,7 +15,7 @@ class Bench(Output):
     """
 
     name: tyro.conf.Positional[str] = "sam"
-    """Which benchmark: sam, sharpness, minima or flow."""
+    """Which benchmark: sam, sharpness, minima, flow, flatten or rates."""
 
     def __call__(self) -> int:
         from steppe.bench import benchmark

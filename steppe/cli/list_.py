@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from steppe.cli.common import Output, duration, print_json, print_table
+from steppe.papers.catalogue import Scale
+
+SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
 
 
 @dataclass(frozen=True)
@@ -22,10 +25,10 @@ class List(Output):
         for paper in papers().values():
             print(f"{paper.id}: {paper.title}\n")
             figures = [
-                (f"{paper.id}/{f.id}", f.title, duration(f.seconds["smoke"]), duration(f.seconds["paper"]))
+                (f"{paper.id}/{f.id}", f.title, *(duration(f.seconds[s]) if s in f.seconds else "" for s in SCALES))
                 for f in paper.figures
             ]
-            print_table("", ("figure", "shows", "smoke", "paper"), figures)
+            print_table("", ("figure", "shows", *SCALES), figures)
             print()
             claims = [
                 (f"{paper.id}/{c.id}", c.source, c.statement + (" (misprint)" if c.misprint else ""))

@@ -23,7 +23,7 @@ class Reproduce(Computing):
     target: tyro.conf.Positional[str] = field(kw_only=True)
     """Figure or paper, as `steppe list` names it."""
     scale: Scale = "smoke"
-    """smoke: seconds. paper: the paper's own sizes."""
+    """smoke: seconds. laptop: at most an hour a run, where offered. paper: the paper's own sizes."""
     out: Path = Path("figures")
     """Folder to write to; the files are OUT/PAPER/FIGURE-SCALE.png, .pdf and .json."""
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="KEY=VALUE")] = ()
@@ -32,11 +32,14 @@ class Reproduce(Computing):
     def __call__(self) -> int:
         import hashlib
 
+        from steppe.check import ArgumentError
         from steppe.papers import reproduce
         from steppe.papers.catalogue import figures
         from steppe.papers.verdicts import figure_specs
 
-        wanted = figures(self.target)
+        wanted = [(paper, figure) for paper, figure in figures(self.target) if self.scale in figure.specs]
+        if not wanted:
+            raise ArgumentError(f"{self.target} is not offered at {self.scale} scale. `steppe list` shows the scales.")
         plan = [
             (
                 paper,

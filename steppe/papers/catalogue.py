@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from steppe.check import ArgumentError, suggest
 
-Scale = Literal["smoke", "paper"]
+Scale = Literal["smoke", "laptop", "paper"]
 Verdict = Literal["holds", "fails", "not-run"]
 
 
@@ -21,7 +21,7 @@ class Spec(Protocol):
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: the runs it shows, at each scale; the numbers it plots, as plain JSON; and how they are drawn."""
+    """A figure: the runs it shows, at each scale that it has; the numbers it plots, as plain JSON; and how."""
 
     id: str
     title: str

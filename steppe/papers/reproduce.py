@@ -31,7 +31,7 @@ def write(
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
-    """The PNG of a figure that goes by its name, from runs in the store; None if one of them is missing."""
+    """The PNG of a figure that goes by its name, from runs in the store; None where one is missing or not offered."""
 
     scale: Scale
     store: Store
@@ -40,6 +40,8 @@ class Drawing:
     def __call__(self, name: tuple[str, str]) -> Path | None:
         paper = catalogue.paper(name[0])
         figure = paper.figure(name[1])
+        if self.scale not in figure.specs:
+            return None
         entries = [self.store.get(spec) for spec in figure.specs[self.scale]]
         return None if None in entries else write(paper, figure, self.scale, entries, self.out, pdf=False)[0]
 

@@ -36,13 +36,13 @@ def specs_needed(papers: Sequence[Paper], scale: Scale) -> list[tuple[str, Any]]
 
     A long run that is started last would leave the other cores idle.
     """
-    shown = [(paper, figure) for paper in papers for figure in paper.figures]
+    shown = [(paper, figure) for paper in papers for figure in paper.figures if scale in figure.specs]
     shown.sort(key=lambda at: -at[1].seconds[scale] / max(1, len(at[1].specs[scale])))
     return [labelled for paper, figure in shown for labelled in figure_specs(paper, figure, scale)]
 
 
 def figure_specs(paper: Paper, figure: Figure, scale: Scale) -> list[tuple[str, Any]]:
-    return [(f"{paper.id}/{figure.id} #{k}", spec) for k, spec in enumerate(figure.specs[scale])]
+    return [(f"{paper.id}/{figure.id} #{k}", spec) for k, spec in enumerate(figure.specs.get(scale, ()))]
 
 
 def measure(paper: Paper, claim: Claim, scale: Scale, store: Store) -> Measured:
@@ -77,7 +77,10 @@ class Judging:
 
 def _find(paper: Paper, claim: Claim, scale: Scale, store: Store) -> tuple[Finding | None, Verdict, str]:
     try:
-        found = {id: [store.get(spec) for spec in paper.figure(id).specs[scale]] for id in claim.needs}
+        needed = {id: paper.figure(id).specs.get(scale) for id in claim.needs}
+        if absent := [id for id, specs in needed.items() if specs is None]:
+            return None, "not-run", f"{', '.join(absent)} is not offered at {scale} scale"
+        found = {id: [store.get(spec) for spec in specs or ()] for id, specs in needed.items()}
     except StoreError as error:
         return None, "not-run", str(error)
     missing = [id for id, entries in found.items() if None in entries]

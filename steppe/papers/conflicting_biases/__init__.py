@@ -6,6 +6,8 @@ from steppe.papers.conflicting_biases import (
     diagonal_figures,
     dynamics_claims,
     geometry_claims,
+    networks_claims,
+    networks_figures,
     risk_claims,
     theory_figures,
     two_points_claims,
@@ -14,6 +16,12 @@ from steppe.papers.conflicting_biases import (
 PAPER = Paper(
     id="conflicting-biases",
     title="Conflicting biases at the edge of stability: norm versus sharpness regularization",
-    figures=(*diagonal_figures.FIGURES, *theory_figures.FIGURES, *diagonal_beyond.FIGURES),
-    claims=(*geometry_claims.CLAIMS, *risk_claims.CLAIMS, *two_points_claims.CLAIMS, *dynamics_claims.CLAIMS),
+    figures=(*diagonal_figures.FIGURES, *theory_figures.FIGURES, *diagonal_beyond.FIGURES, *networks_figures.FIGURES),
+    claims=(
+        *geometry_claims.CLAIMS,
+        *risk_claims.CLAIMS,
+        *two_points_claims.CLAIMS,
+        *dynamics_claims.CLAIMS,
+        *networks_claims.CLAIMS,
+    ),
 )

@@ -10,8 +10,8 @@ from families import tanh_net
 import steppe
 from steppe import until
 from steppe.check import ArgumentError
-from steppe.critical import Critical
 from steppe.dynamics import GD, Flow
+from steppe.rates.flowed import Critical
 
 
 def scalar_factorisation(start):

@@ -1,0 +1,45 @@
+"""A finished sweep in words and numbers, for the command line."""
+
+from typing import Any
+
+from steppe.papers.conflicting_biases.networks_checks import fitted
+from steppe.papers.conflicting_biases.networks_ends import last
+from steppe.rates import u_shape
+
+
+def summary(entry: Any) -> dict[str, Any]:
+    """The critical rate, where the transition is with its interval, and the U-shape verdict."""
+    ends = last(entry)
+    flow, table = ends.flow, ends.table
+    found: dict[str, Any] = {
+        "setting": ends.title.replace("\n", ", "),
+        "initial_sharpness": flow["initial_sharpness"],
+        "largest_sharpness": flow["largest_sharpness"],
+        "critical_rate": ends.critical,
+        "rates": len(ends.rates),
+        "reached": len(table["lr"]),
+    }
+    if len(table["lr"]) >= 5:
+        fit, shape = fitted(ends), u_shape(table["test_loss"])
+        found |= {
+            "transition": fit.rate,
+            "transition_interval": [fit.lower, fit.upper] if fit.found else None,
+            "transition_over_critical": fit.rate / ends.critical,
+            "slope_past_it": fit.slope,
+            "u_shape": shape.mark,
+            "best_rate_over_critical": float(table["lr"][table["test_loss"].argmin()] / ends.critical),
+        }
+    return found
+
+
+def ends_rows(entry: Any) -> list[list[str]]:
+    """One line a rate at the last goal."""
+    ends = last(entry)
+    table = {float(lr): k for k, lr in enumerate(ends.table["lr"])}
+    names = ("steps", "sharpness", "limit", "l1", "l2", "nuclear", "test_loss")
+    rows = []
+    for lr, outcome in zip(ends.rates, entry.result["outcomes"], strict=True):
+        k = table.get(lr)
+        values = ["" if k is None else f"{ends.table[name][k]:.4g}" for name in names]
+        rows.append([f"{lr / ends.critical:.3f}", outcome, *values])
+    return rows

@@ -1,0 +1,77 @@
+"""A row of table 1 at each scale: the paper's own, one for a laptop, and one for a test."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from steppe.papers.catalogue import Scale
+from steppe.papers.conflicting_biases.networks_setting import Architecture, Data, Setting
+from steppe.papers.conflicting_biases.networks_specs import Swept
+from steppe.papers.conflicting_biases.networks_table import Row
+
+# Width and depth; those of an FCN are scaled instead, so that wide stays wide and deep stays deep.
+_LAPTOP: Mapping[Architecture, tuple[int, int]] = {
+    "cnn": (8, 2), "cnn-bn": (8, 2), "resnet": (4, 1), "vit": (32, 2), "transformer": (32, 1),
+}  # fmt: skip
+_SMOKE: Mapping[Architecture, tuple[int, int]] = {
+    "cnn": (4, 2), "cnn-bn": (4, 2), "resnet": (4, 1), "vit": (16, 1), "transformer": (16, 1),
+}  # fmt: skip
+# Rates in η_c: the fine grid's, thinned out, and some up to divergence.
+_FEW = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0)
+_STAND_INS: Mapping[Data, Data] = {"mnist": "digits", "cifar10": "digits", "housing": "breast-cancer"}
+
+
+def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
+    """The sweep of a row.
+
+    Laptop: a thousand examples, a quarter of the width, a loss goal that is reached within the hour. Smoke: a hundred
+    digits or other bundled data, a tiny network of the same kind.
+    """
+    if scale == "paper":
+        return Swept(row.setting, goals(row.goal), all_sharpness=all_sharpness)
+    if scale == "laptop":
+        goal = max(row.goal, 0.03 if row.setting.loss == "half_mse" else 0.1)
+        return Swept(
+            laptop(row.setting), goals(goal), patience=5.0, steps=50_000, share=0.5, all_sharpness=all_sharpness
+        )
+    return smoke_spec(smoke(row.setting), all_sharpness=all_sharpness)
+
+
+def smoke_spec(setting: Setting, *, all_sharpness: bool = False) -> Swept:
+    squares = setting.loss == "half_mse"
+    goals = (0.1, 0.03) if squares else (0.3, 0.1)
+    # With cross-entropy a run takes some fifty steps: products may cost more, or nothing would be seen on the way.
+    share = 1.0 if squares else 4.0
+    return Swept(
+        setting, goals, share=share, patience=4.0, steps=5_000, all_sharpness=all_sharpness, rtol=3e-3, multiples=_FEW
+    )
+
+
+def goals(last: float) -> tuple[float, ...]:
+    """The powers of ten down to the last goal, and that one.
+
+    >>> goals(0.001), goals(0.03)
+    ((0.1, 0.01, 0.001), (0.1, 0.03))
+    """
+    powers = [round(10.0**-k, 9) for k in range(1, 9)]
+    return (*(p for p in powers if p > last * 1.001), last)
+
+
+def laptop(setting: Setting) -> Setting:
+    width, depth = _LAPTOP.get(setting.architecture, (max(16, setting.width // 4), setting.depth))
+    # Twice as many where the paper takes all; breast cancer has only 456.
+    if setting.data == "breast-cancer":
+        return replace(setting, width=width, depth=depth)
+    return replace(setting, n=1000 if setting.n else 2000, test=_fewer(setting, 2000), width=width, depth=depth)
+
+
+def smoke(setting: Setting) -> Setting:
+    width, depth = _SMOKE.get(setting.architecture, (max(8, setting.width // 12), setting.depth))
+    data = _STAND_INS.get(setting.data, setting.data)
+    # With cross-entropy a hundred digits are fitted before sharpness can rise.
+    n = 400 if setting.loss == "cross_entropy" and data == "digits" else 100
+    return replace(setting, data=data, n=n, test=_fewer(replace(setting, data=data), 300), width=width, depth=depth)
+
+
+def _fewer(setting: Setting, most: int) -> int:
+    """Breast cancer has only about a hundred to test on: all of them."""
+    return 0 if setting.data == "breast-cancer" else most

@@ -1,0 +1,175 @@
+"""A sweep is so many runs of gradient descent: the same steps however it is carried out, and known ends."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import steppe
+from steppe import measures, rates, until
+from steppe.check import ArgumentError
+from steppe.dynamics import GD
+from steppe.rates.moments import PRODUCT
+from steppe.store import Checkpoint
+
+from .nets import digits, factorisation
+
+GOALS = (0.3, 0.2)
+RATES = (0.1, 0.25, 0.5, 1.2, 40.0)
+
+
+@pytest.fixture(scope="module")
+def swept():
+    problem, test = digits()
+    return rates.sweep(problem, RATES, goals=GOALS, test=test, together=False, steps=3000, share=1.0)
+
+
+def test_each_run_is_gradient_descent(swept):
+    """To the bit: the same compiled step, whatever is looked at on the way."""
+    problem, _ = digits()
+    for descent in swept.descents[:3]:
+        for point in descent.reached:
+            alone = steppe.run(problem, GD(descent.lr), stop=until.loss(point.goal), record={})
+            assert alone.steps == point.step
+            np.testing.assert_array_equal(alone.w, point.w)
+
+
+def test_together_is_one_after_another(swept):
+    """40 steps and more at the edge of stability magnify rounding, but not to where it is seen."""
+    problem, test = digits()
+    many = rates.sweep(problem, RATES, goals=GOALS, test=test, together=True, steps=3000, share=1.0)
+    assert [d.outcome for d in many.descents] == [d.outcome for d in swept.descents]
+    for a, b in zip(many.descents, swept.descents, strict=True):
+        assert (a.steps, a.gradients) == (b.steps, b.gradients)
+    assert list(many.ends) == list(swept.ends)
+    for name, column in swept.ends.items():
+        # The tracker gives λ_max to 1e-3, and another rounding may end its iteration elsewhere within that.
+        tolerance = 1e-3 if "sharpness" in name else 1e-6
+        np.testing.assert_allclose(many.ends[name], column, rtol=tolerance, err_msg=name)
+
+
+def test_divergence_is_data(swept):
+    assert [d.outcome for d in swept.descents[:3]] == ["reached"] * 3
+    lost = swept.descents[-1]
+    assert lost.outcome == "diverged"
+    assert not lost.reached
+    last = swept.at(GOALS[-1])
+    assert np.isnan(last["sharpness"][-1])
+
+
+def test_what_is_measured_by_other_routes(swept):
+    """Dense Hessian, numpy's norms, and the measures of the library."""
+    problem, test = digits()
+    ends, point = swept.at(GOALS[-1]), swept.descents[1].reached[-1]
+    w = point.w
+    row = {name: float(column[1]) for name, column in ends.items()}
+    assert row["sharpness"] == pytest.approx(np.linalg.eigvalsh(jax.hessian(problem.loss)(w))[-1], rel=1e-3)
+    flat = np.asarray(w)
+    layers = [np.asarray(a) for a in jax.tree.leaves(problem.unravel(w))]
+    assert row["l1"] == pytest.approx(np.abs(flat).sum())
+    assert row["l2"] == pytest.approx(np.sqrt(flat @ flat))
+    nuclear = [np.linalg.svd(a, compute_uv=False).sum() for a in layers if a.ndim == 2]
+    assert row["nuclear"] == pytest.approx(sum(nuclear))
+    assert row["l1[0]['W']"] == pytest.approx(np.abs(problem.unravel(w)[0]["W"]).sum())
+    assert row["from_start_l2"] == pytest.approx(float(jnp.linalg.norm(w - problem.w0)))
+    assert row["test_loss"] == pytest.approx(float(test.loss(w)))
+    assert row["test_accuracy"] == measures.accuracy(test, w).value
+    assert row["train_loss"] <= GOALS[-1]
+    assert row["limit"] == 2 / swept.descents[1].lr
+    path = swept.descents[1].records
+    assert row["largest_sharpness"] == path["sharpness"][path["step"] <= point.step].max()
+    assert row["smoothed_sharpness"] <= row["largest_sharpness"]
+
+
+def test_the_mean_of_the_iterates_by_hand(swept):
+    problem, _ = digits()
+    point, lr = swept.descents[2].reached[0], swept.descents[2].lr
+    w, iterates = point.w, []
+    for _ in range(16):
+        iterates.append(w)
+        w = w - lr * jax.grad(problem.loss)(w)
+    np.testing.assert_allclose(point.centre, np.mean(iterates, axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
+def test_products_cost_at_most_their_share_of_the_gradients(share):
+    """Counted: two gradients a product. A look is paid for before the next one; the last one and the one at the goal,
+    which is always made, may overdraw: at most 6 products and what settling them takes."""
+    problem, _ = digits()
+    found = rates.sweep(problem, (0.05, 0.2), goals=[0.2], share=share, together=False)
+    for descent in found.descents:
+        looks = len(descent.records["step"])
+        dearest = max(6 * PRODUCT, PRODUCT * descent.products / looks * 2)
+        assert PRODUCT * descent.products <= share * descent.gradients + 2 * dearest
+    assert found.descents[0].gradients == found.descents[0].steps + 1 + 16  # the last loss, and the mean
+
+
+def test_sharpness_ends_at_two_over_the_rate_above_the_critical_one():
+    """w₁w₂ = 1 with w₁² + w₂² ≤ 2/η, and from an unbalanced start the flow's end is sharper than that."""
+    p = factorisation()
+    found = rates.sweep(p, goals=[1e-8], flow=steppe.dynamics.Flow(1e-5), fine=True, coarse=False)
+    (c,) = found.critical
+    np.testing.assert_allclose([d.lr for d in found.descents], c.fine_grid()[: len(found.descents)])
+    ends = found.at(1e-8)
+    reached = ends["outcome"] == 0
+    below = reached & (ends["lr"] < 0.3 * c.rate)
+    above = reached & (ends["lr"] > 1.05 * c.rate)
+    assert above.sum() >= 2
+    np.testing.assert_allclose(ends["sharpness"][below], c.sharpness, rtol=0.05)  # of first order in the rate
+    assert (ends["sharpness"][above] <= ends["limit"][above] * 1.001).all()
+    # The flow keeps w₁² − w₂².
+    assert found.flow["sharpness"][0] == pytest.approx(np.sqrt((4 - 0.01) ** 2 + 4), rel=1e-3)
+
+
+class Kept:
+    """A checkpoint on disk that ends the sweep after some saves, as a kill would."""
+
+    def __init__(self, path, after):
+        self.inner, self.after = Checkpoint(path, 0.0), after
+
+    def load(self):
+        return self.inner.load()
+
+    def due(self):
+        return True
+
+    def save(self, arrays):
+        self.inner.save(arrays)
+        self.after -= 1
+        if self.after == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_killed_sweep_goes_on_to_the_same_result(together, tmp_path):
+    p = factorisation()
+    options = {"goals": [1e-2, 1e-6], "together": together, "coarse": False, "share": 2.0}
+    whole = rates.sweep(p, **options)
+    kept, kills = Kept(tmp_path / "checkpoint", 2), 0
+    while True:
+        try:
+            again = rates.sweep(p, checkpoint=kept, **options)
+            break
+        except KeyboardInterrupt:
+            kills, kept.after = kills + 1, 6
+    assert kills >= 3
+    for name, column in whole.ends.items():
+        np.testing.assert_array_equal(again.ends[name], column, err_msg=name)
+    for a, b in zip(again.descents, whole.descents, strict=True):
+        np.testing.assert_array_equal(a.records["sharpness"], b.records["sharpness"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rates": []}, "at least one rate"),
+        ({"rates": [-1.0]}, "rates"),
+        ({"goals": []}, "at least one loss"),
+        ({"goals": [0.0]}, "goals"),
+        ({"rates": [0.1], "share": 0}, "share"),
+        ({"rates": [0.1], "steps": 0}, "steps"),
+    ],
+)
+def test_bad_input(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        rates.sweep(factorisation(), **options)

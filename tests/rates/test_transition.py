@@ -1,0 +1,61 @@
+"""Planted corners are found, with intervals that cover them as often as they say."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steppe.check import ArgumentError
+from steppe.rates import transition
+
+
+def planted(rates, corner, slope=-1.0, level=20.0):
+    return level * np.maximum(1.0, rates / corner) ** slope
+
+
+@given(st.floats(0.8, 3.0), st.floats(-2.0, -0.3), st.floats(0.1, 100.0))
+def test_without_noise(corner, slope, level):
+    """At least two of the twelve rates on each side: then only one corner fits."""
+    rates = np.arange(1, 13) / 3
+    fit = transition(rates, planted(rates, corner, slope, level))
+    # Places of the corner are 50 to a distance, at most ln 2/50 apart.
+    assert fit.rate == pytest.approx(corner, rel=0.015)
+    assert fit.slope == pytest.approx(slope, rel=0.05)
+    assert fit.level == pytest.approx(level, rel=0.02)
+    assert fit.found
+
+
+def test_intervals_cover():
+    """95% intervals under normal noise: of 300 at least 90% and not all, eight standard errors of a binomial."""
+    rng, rates = np.random.default_rng(0), np.arange(1, 13) / 4
+    covered = widths = 0
+    for _ in range(300):
+        corner = rng.uniform(0.7, 1.6)
+        fit = transition(rates, planted(rates, corner) * np.exp(0.05 * rng.normal(size=12)))
+        covered += fit.lower <= corner <= fit.upper
+        widths += fit.upper - fit.lower
+    assert 270 <= covered < 300
+    assert widths / 300 < 0.5  # of use: narrower than two distances of the grid
+
+
+def test_no_corner_in_noise():
+    """A constant is given up at the 5% level: in 200 draws seldom, 0.05 · 200 plus four standard errors."""
+    rng, rates = np.random.default_rng(1), np.arange(1, 13) / 4
+    found = [transition(rates, np.exp(0.05 * rng.normal(size=12))).found for _ in range(200)]
+    # Three places to choose the corner among make the test a little more generous than its level.
+    assert sum(found) <= 10 + 4 * np.sqrt(10) + 10
+    flat = transition(rates, np.ones(12))
+    assert not flat.found
+    assert (flat.lower, flat.upper) == (0.0, np.inf)
+
+
+def test_order_does_not_matter():
+    rates = np.arange(1, 13) / 4
+    values = planted(rates, 1.1)
+    assert transition(rates[::-1], values[::-1]) == transition(rates, values)
+
+
+@pytest.mark.parametrize(("rates", "values"), [([1, 2, 3], [1, 1, 1]), ([0, 1, 2, 3, 4], [1] * 5), ([1] * 5, [1] * 6)])
+def test_bad_input(rates, values):
+    with pytest.raises(ArgumentError):
+        transition(rates, values)
