@@ -16,7 +16,18 @@ _HOMES = {
     "run": "steppe.dynamics",
     "Store": "steppe.store",
 }
-_MODULES = ("constructions", "dynamics", "flattening", "linalg", "losses", "measures", "problems", "until", "when")
+_MODULES = (
+    "constructions",
+    "dynamics",
+    "flattening",
+    "linalg",
+    "losses",
+    "measures",
+    "problems",
+    "rates",
+    "until",
+    "when",
+)
 
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
@@ -28,6 +39,7 @@ if TYPE_CHECKING:
     from steppe import losses as losses
     from steppe import measures as measures
     from steppe import problems as problems
+    from steppe import rates as rates
     from steppe import until as until
     from steppe import when as when
     from steppe.dynamics.run import run as run

@@ -51,7 +51,8 @@ def write_safetensors(path: Path, arrays: Arrays) -> None:
 def tensor_bytes(arrays: Arrays) -> bytes:
     from safetensors.numpy import save
 
-    return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    # ascontiguousarray alone would make a vector of a number.
+    return save({name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()})
 
 
 def write_about(folder: Path, about: Mapping[str, Any]) -> None:

@@ -109,7 +109,7 @@ def _small(name):
     return problem, problem.w0 + 0.3 * rng.normal(size=v.size), v / np.linalg.norm(v)
 
 
-@pytest.mark.parametrize("name", ["fcn-kernel", "cnn", "resnet", "decoder"])
+@pytest.mark.parametrize("name", ["fcn-kernel", "cnn", "resnet", "vit", "decoder"])
 def test_products_are_second_differences_of_the_loss(name):
     problem, w, v = _small(name)
     bend = v @ jax.jit(lambda w, v: jax.jvp(jax.grad(problem.loss), (w,), (v,))[1])(w, v)
@@ -121,7 +121,7 @@ def test_products_are_second_differences_of_the_loss(name):
     assert abs(bend) > 1e-3
 
 
-@pytest.mark.parametrize("name", ["fcn", "cnn-bn", "vit"])
+@pytest.mark.parametrize("name", ["fcn", "cnn-bn"])
 def test_operators_agree_with_the_dense_oracle(name):
     problem, w, v = _small(name)
     product = measures.operators.hessian(problem, w)(v)
