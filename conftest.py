@@ -1,5 +1,6 @@
 """The tests are stricter than use: 64 bits, no silent broadcasting between ranks, warnings are errors."""
 
+import gc
 import os
 
 # Before JAX starts: one thread a test process, since the tests run in as many processes as there are cores; and little
@@ -20,7 +21,9 @@ import hypothesis
 import jax
 
 # Examples compile: a deadline would measure the compiler. Derandomised: the same tree gives the same verdict.
-hypothesis.settings.register_profile("steppe", deadline=None, derandomize=True, max_examples=50)
+hypothesis.settings.register_profile("steppe", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.load_profile("steppe")
+# Tracing makes many objects that live long: the default looks through them at every 700th.
+gc.set_threshold(50_000, 20, 20)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")

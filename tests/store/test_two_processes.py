@@ -78,7 +78,7 @@ def test_a_training_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
     expected = contents(whole / id)
 
     moments, kills, root = random.Random(0), 0, tmp_path / "killed"
-    for _ in range(4):
+    for _ in range(3):
         process = start(TRAINING, root)
         assert process.stdout.readline() == "start\n"
         time.sleep(moments.uniform(0.3, 3.0))
