@@ -5,24 +5,16 @@ MNIST where its files are. Both ends are compared with that of RKC2 at a finer t
 bounded by stability, not by its error: it cannot trade its smaller error for fewer gradients.
 """
 
-import gzip
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
-import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import Array
 
 from steppe import losses, measures, until
 from steppe.bench import Ratio
 from steppe.dynamics import Flow, Run, run
-from steppe.problems import Problem
+from steppe.problems import Problem, build, data, networks
 
 RTOL, REFERENCE_RTOL = 3e-3, 3e-4
 DIGITS, DIGITS_WIDTH, DIGITS_TIME = 500, 50, 100.0
@@ -69,46 +61,19 @@ def _cost(contest: Contest, flow: Flow) -> Cost:
 
 def _contests() -> Iterator[Contest]:
     """The same seed for all, so that only activation and data differ."""
-    activations: dict[str, Callable[[Any], Array]] = {"tanh": jnp.tanh, "ReLU": jax.nn.relu}
-    data = {"digits": (_digits(), DIGITS_WIDTH, DIGITS_TIME)}
+    activations = {"tanh": networks.tanh, "ReLU": networks.relu}
+    sets = {"digits": (data.digits(DIGITS, test=1), DIGITS_WIDTH, DIGITS_TIME)}
     if (images := _mnist()) is not None:
-        data["MNIST-5k"] = (images, MNIST_WIDTH, MNIST_TIME)
-    for where, ((x, classes), width, horizon) in data.items():
+        sets["MNIST-5k"] = (images, MNIST_WIDTH, MNIST_TIME)
+    for where, (images, width, horizon) in sets.items():
         for name, activation in activations.items():
-            problem = _problem(x, classes, width, activation)
+            network = networks.FCN((width, width), activation)
+            problem = build(network, images, losses.half_mse, seed=0).train
             yield Contest(f"flow to t = {horizon:g}, {name}, {where}", problem, horizon)
 
 
-def _problem(x: Any, classes: Any, width: int, activation: Callable[[Any], Array]) -> Problem:
-    rng = np.random.default_rng(0)
-
-    def uniform(fan_in: int, *shape: int) -> Any:
-        return (rng.uniform(-1, 1, shape) / fan_in**0.5).astype(np.float32)
-
-    def fcn(layers: Any, x: Array) -> Array:
-        for W, b in layers[:-1]:
-            x = activation(x @ W + b[None])
-        W, b = layers[-1]
-        return x @ W + b[None]
-
-    sizes = (x.shape[1], width, width, 10)
-    layers = [(uniform(a, a, b), uniform(a, b)) for a, b in pairwise(sizes)]
-    x = ((x - x.mean()) / x.std()).astype(np.float32)
-    return Problem(fcn, layers, x, np.eye(10, dtype=np.float32)[classes], losses.half_mse)
-
-
-def _digits() -> tuple[Any, Any]:
-    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
-
-    digits = load_digits()
-    return digits.data[:DIGITS], digits.target[:DIGITS]
-
-
-def _mnist() -> tuple[Any, Any] | None:
-    for folder in (os.environ.get("STEPPE_DATA"), "../shared/data", "data"):
-        images = Path(folder or ".") / "mnist" / "train-images-idx3-ubyte.gz"
-        if images.exists():
-            labels = images.with_name("train-labels-idx1-ubyte.gz")
-            x = np.frombuffer(gzip.decompress(images.read_bytes()), np.uint8, offset=16).reshape(-1, 784)[:MNIST]
-            return x / 255.0, np.frombuffer(gzip.decompress(labels.read_bytes()), np.uint8, offset=8)[:MNIST]
-    return None
+def _mnist() -> data.Dataset | None:
+    try:
+        return data.mnist(MNIST, test=1)
+    except data.MissingDataError:
+        return None

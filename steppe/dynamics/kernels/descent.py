@@ -14,9 +14,9 @@ from steppe.dynamics.kernels.sums import dot
 def gradient(network: Any, w: Any, index: Any, y: Any, targets: Any, loss: Any, g: Any) -> Any:
     """g = ∇ of the mean loss of the examples `index` against `targets`; returns their mean loss against y.
 
-    Each kind of network overloads it. Inside compiled code only.
+    Each kind of network overloads it for compiled code, the only place where it can be called.
     """
-    raise NotImplementedError
+    raise TypeError("gradient is for compiled code: call it inside a kernel, on a network that overloads it")
 
 
 @part

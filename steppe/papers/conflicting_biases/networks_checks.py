@@ -51,13 +51,8 @@ def constant_below(evidence: Evidence) -> Finding:
 
 def follows(evidence: Evidence) -> Finding:
     """The median of λ_max η/2 over the rates from 1.2 to 3 η_c, of the sweep where it is farthest from 1."""
-    medians = []
-    for ends in sweeps(evidence, loss="half_mse"):
-        table = ends.table
-        above = (table["lr"] > 1.2 * ends.critical) & (table["lr"] < 3.01 * ends.critical)
-        medians.append(float(np.median(table["sharpness"][above] * table["lr"][above] / 2)))
-    worst = _farthest(medians)
-    return Finding(worst, 0.75 <= worst <= 1.15, f"{len(medians)} sweeps")
+    worst, told = _at_the_edge(evidence, "half_mse", "sharpness", above=1.2)
+    return Finding(worst, 0.75 <= worst <= 1.15, told)
 
 
 def norms_grow(evidence: Evidence) -> Finding:
@@ -141,14 +136,18 @@ def cross_entropy_falls_again(evidence: Evidence) -> Finding:
 
 
 def rises_to_the_edge(evidence: Evidence) -> Finding:
-    """With cross-entropy: the median of the smoothed maximum times η/2 between η_c and 3 η_c."""
+    """With cross-entropy: the same of the smoothed maximum of sharpness, from 1.1 to 3 η_c."""
+    worst, told = _at_the_edge(evidence, "cross_entropy", "smoothed_sharpness", above=1.1)
+    return Finding(worst, 0.7 <= worst <= 1.4, told)
+
+
+def _at_the_edge(evidence: Evidence, loss: str, name: str, *, above: float) -> tuple[float, str]:
     medians = []
-    for ends in sweeps(evidence, loss="cross_entropy"):
-        table = ends.table
-        above = (table["lr"] > 1.1 * ends.critical) & (table["lr"] < 3.01 * ends.critical)
-        medians.append(float(np.median(table["smoothed_sharpness"][above] * table["lr"][above] / 2)))
-    worst = _farthest(medians)
-    return Finding(worst, 0.7 <= worst <= 1.4, f"{len(medians)} sweeps")
+    for ends in sweeps(evidence, loss=loss):
+        rates = ends.table["lr"]
+        past = (rates > above * ends.critical) & (rates < 3.01 * ends.critical)
+        medians.append(float(np.median(ends.table[name][past] * rates[past] / 2)))
+    return _farthest(medians), f"{len(medians)} sweeps"
 
 
 def norms_agree(evidence: Evidence) -> Finding:
