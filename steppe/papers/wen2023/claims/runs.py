@@ -77,7 +77,7 @@ def _pair(figure: str, source: str, setting: str, falls: bool) -> tuple[Claim, .
         ),
         Claim(
             f"{b}-fails-to-generalise", source, f"{setting}: 1-SAM fails to generalise.",
-            f"test accuracy < {PERFECT}", accuracy(b, lambda v: v < PERFECT), (b,),
+            f"median test accuracy < {PERFECT}", accuracy(b, lambda v: v < PERFECT), (b,),
         ),
     )  # fmt: skip
     fall = Claim(
@@ -99,7 +99,7 @@ def _reaches(figure: str, source: str, setting: str, within: float, *, own: bool
 def _generalises(figure: str, source: str, setting: str, least: float) -> Claim:
     word = "perfectly" if least == PERFECT else "almost perfectly"
     return Claim(
-        f"{figure}-generalises", source, f"{setting} generalises {word}.", f"test accuracy ≥ {least}",
+        f"{figure}-generalises", source, f"{setting} generalises {word}.", f"median test accuracy ≥ {least}",
         accuracy(figure, lambda a: a >= least), (figure,),
     )  # fmt: skip
 
