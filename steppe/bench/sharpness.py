@@ -25,7 +25,7 @@ from steppe.problems import Problem, data
 
 SIZES, N, LR, RTOL = (784, 200, 200, 10), 5_000, 0.05, 1e-3
 # On MNIST the sharpness passes 2/lr = 40 at step 210 and is thrown back for the first time at step 305.
-WARM_UP, EVERY, POINTS, PEER_POINTS = 290, 2, 60, 4
+WARM_UP, EVERY, POINTS, PEER_POINTS = 290, 2, 60, 12
 
 Work = Callable[[], tuple[float, int]]
 

@@ -39,7 +39,10 @@ class Recorder:
         self._rows.append(row)
 
     def columns(self) -> Columns:
-        names = list(dict.fromkeys(name for row in self._rows for name in row))
+        """In the order of `record`, whatever the order of the rows' names: a checkpoint does not keep it."""
+        found = {name for row in self._rows for name in row}
+        every = (*_RESERVED, *(name + end for name in self._record for end in ("", ".lower", ".upper")))
+        names = [name for name in every if name in found]
         kind = {"step": np.int64}
         # An estimate may be exact at some moments only: its bounds there are its value.
         return {

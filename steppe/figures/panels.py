@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from steppe.figures.plain_ticks import plain_ticks
 from steppe.figures.style import BLUE, FAINT, GREEN, INK, ORANGE, PINK, RED, SKY, canvas, styled
 
 COLOURS = {
@@ -57,6 +58,7 @@ def panel(axis: Any, one: Mapping[str, Any]) -> None:
         getattr(axis, f"set_{name}scale")("log")
     for name, (low, high) in one.get("limits", {}).items():
         getattr(axis, f"set_{name}lim")(low, high)
+    plain_ticks(axis)
     for place in one.get("places", ()):
         axis.axvline(place["at"], color=INK, linewidth=0.9, linestyle=(0, (1, 2)))
         low = place.get("low", False)

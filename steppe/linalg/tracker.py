@@ -1,5 +1,6 @@
 """λ_max of an operator that changes slowly, from the eigenvectors of the call before."""
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,6 +23,9 @@ REACH = 0.1
 # A leader that lost this share of its value may have lost its place to a vector that was never seen.
 FALL = 0.2
 
+# Growth below this share of the growth before announces a fall.
+SLOWS = 0.99
+
 # The error of the Ritz value is estimated, not bounded: stop at a tenth of what was asked.
 SAFETY = 0.1
 
@@ -31,13 +35,14 @@ class Tracker:
     """Follows λ_max along a trajectory: `estimate, tracker = tracker.measure(matvec)`, a pure step.
 
     Kept from call to call: the `keep` leading Ritz vectors with their values, the leader of the call before, and a
-    `watch` vector orthogonal to them. A call multiplies the leader, the second, those within 10% of what the leader has
-    become, and the leader before it where that is another direction; then it follows a Lanczos chain in their
-    complement, one product at least, from the leader's residual with an admixture of a kept vector not multiplied, the
-    watch and fresh noise, until the estimated error of the Ritz value is small for rtol, at most `max_matvecs` products
-    in all, and all of them where the leader falls: four for an isolated leader. Another eigenvector that overtakes is
-    among the multiplied ones, or is found by the watch, a power iteration across the calls that the noise feeds. The
-    first call, and every call of `certify`, is the certified Lanczos of `largest`, warm-started.
+    `watch` vector orthogonal to them. A call multiplies the leader, those within 10% of what the leader has become, the
+    second every other time and always where the growth slows down, and the leader before it where that is another
+    direction; then it follows a Lanczos chain in their complement, one product at least, from the leader's residual
+    with an admixture of a kept vector not multiplied, the watch and fresh noise, until the estimated error of the Ritz
+    value is small for rtol, at most `max_matvecs` products in all, and all of them where the leader falls: three or
+    four for an isolated leader. Another eigenvector that overtakes is among the multiplied ones, or is found by the
+    watch, a power iteration across the calls that the noise feeds. The first call, and every call of `certify`, is the
+    certified Lanczos of `largest`, warm-started.
 
     The interval of `measure` is honest about what so few products prove: a fresh random direction sees an
     unknown eigenvector with weight 1/p, so the upper end is far away and `converged` is False where `settled`,
@@ -62,6 +67,8 @@ class Tracker:
     values: Vector | None = field(default=None, repr=False)
     watch: Vector | None = field(default=None, repr=False)
     before: Vector | None = field(default=None, repr=False)
+    growth: float = math.nan  # since the call before; not known where there was none
+    slows: bool = True
     calls: int = 0
     takeover: bool = False
     settled: bool = False
@@ -165,8 +172,9 @@ class Tracker:
         """How many of the kept vectors may lead where the leader has this value, as far as products allow."""
         assert self.values is not None
         near = int((self.values >= leader - REACH * abs(leader)).sum())
-        # Never the leader alone: the second is what leads where the leader falls, and has to be known by then.
-        return min(max(2, near), self.max_matvecs - 2, len(self.values))
+        # The second is what leads where the leader falls, and has to be known by then.
+        least = 2 if self.slows or self.calls % 2 else 1
+        return min(max(least, near), self.max_matvecs - 2, len(self.values))
 
     def _warm(self, fresh: Subspace, count: int) -> Vector:
         """Where the chain looks: along the leader's residual as far as that matters for the accuracy; for the rest
@@ -186,7 +194,9 @@ class Tracker:
 
     def _after(self, values: Vector, vectors: Matrix, watch: Vector | None, *, settled: bool) -> "Tracker":
         takeover = self.vectors is not None and float(self.vectors[0] @ vectors[0]) ** 2 < 0.5
+        growth = math.nan if self.values is None else float(values[0] - self.values[0])
+        slows = not (growth >= SLOWS * self.growth and growth >= 0.0)  # so too where it is not known
         return replace(
-            self, values=values, vectors=vectors, watch=watch, before=self.vector, calls=self.calls + 1,
-            takeover=takeover, settled=settled, fell=False,
+            self, values=values, growth=growth, slows=slows, vectors=vectors, watch=watch, before=self.vector,
+            calls=self.calls + 1, takeover=takeover, settled=settled, fell=False,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from steppe.problems import Problem
 # Attempts to settle a value before Lanczos begins anew, as in steppe.measures.Tracker.
 _ROUNDS = 4
 _ARRAYS = ("vectors", "values", "watch", "before")
-_FLAGS = ("takeover", "settled", "fell")
+_FLAGS = ("takeover", "settled", "fell", "slows")
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,13 @@ class Followed:
         """Everything that the next measurement depends on."""
         known = {name: getattr(self.tracker, name) for name in _ARRAYS}
         counts = [self.products, self.tracker.calls, *(int(getattr(self.tracker, name)) for name in _FLAGS)]
-        return {"counts": np.array(counts)} | {name: array for name, array in known.items() if array is not None}
+        exact = {"counts": np.array(counts), "growth": np.array([self.tracker.growth])}
+        return exact | {name: array for name, array in known.items() if array is not None}
 
     def restored(self, arrays: dict[str, NDArray[Any]]) -> "Followed":
         """The state of `arrays`, with the settings of this one."""
         products, calls, *flags = (int(v) for v in arrays["counts"])
         state: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         state |= zip(_FLAGS, map(bool, flags), strict=True)
+        state["growth"] = float(arrays["growth"][0])
         return Followed(replace(self.tracker, calls=calls, **state), products)

@@ -48,11 +48,20 @@ def test_few_products_a_call_for_the_accuracy_asked():
     assert cold >= 2 * np.mean([e.matvecs for e, _ in warm])
 
 
-def test_an_isolated_leader_takes_four_products():
-    """It, the next one, and two for the watch."""
-    history = follow(((1 + 0.01 * t) * np.diag(spectrum_with(0.4, 1.0)) for t in range(10)), Tracker(P, key=0))
-    assert [e.matvecs for e, _ in history[1:]] == [4] * 9
+def grown(values):
+    return follow((v * np.diag(spectrum_with(0.4, 1.0)) for v in values), Tracker(P, key=0))
+
+
+def test_an_isolated_leader_takes_three_products_and_the_next_one_every_other_time():
+    """It, and two for the watch; the next one too until the growth is known."""
+    history = grown(1 + 0.01 * np.arange(12))
+    assert [e.matvecs for e, _ in history[1:]] == [4, 4, 4, 3, 4, 3, 4, 3, 4, 3, 4]
     assert all(tracker.settled for _, tracker in history)
+
+
+def test_the_next_one_is_always_watched_where_growth_slows():
+    history = grown(2 - 0.9 ** np.arange(12.0))
+    assert [e.matvecs for e, _ in history[1:]] == [4] * 11
 
 
 def test_intervals_cover_and_settled_speaks_of_the_value():

@@ -50,6 +50,12 @@ def contents(folder):
     return {name: (folder / name).read_bytes() for name in ("result.json", "curves.parquet", "params.safetensors")}
 
 
+def steps_of(checkpoint):
+    """How far the run had come when it was last saved."""
+    saved = checkpoint.load()
+    return 0 if saved is None else int(saved["counts"][1])
+
+
 def test_one_computes_and_the_other_reads(tmp_path):
     processes = [start(SCRIPT, tmp_path) for _ in range(3)]
     answers = [finished(p) for p in processes]
@@ -77,15 +83,18 @@ def test_a_training_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
     (id,) = finished(start(TRAINING, whole))[1:]
     expected = contents(whole / id)
 
-    moments, kills, root = random.Random(0), 0, tmp_path / "killed"
+    moments, root, steps = random.Random(0), tmp_path / "killed", [0]
+    checkpoint = Store(root)._checkpoint(id)
     for _ in range(3):
         process = start(TRAINING, root)
-        assert process.stdout.readline() == "start\n"
-        time.sleep(moments.uniform(0.3, 3.0))
-        kills += process.poll() is None
+        while steps_of(checkpoint) == steps[-1]:  # it has gone on from where the last one was killed
+            assert process.poll() is None, "over before it could be killed"
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0.0, 0.2))
         process.kill()
         process.communicate()
+        steps.append(steps_of(checkpoint))
     finished(start(TRAINING, root))
-    assert kills > 0
+    assert steps == sorted(set(steps))
     assert contents(root / id) == expected
     assert [p.name for p in root.iterdir() if not p.name.startswith(".")] == [id]

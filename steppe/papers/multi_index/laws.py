@@ -145,9 +145,9 @@ def alternating(entries: Sequence[Any]) -> dict[str, Any]:
 
 
 def _drawn(numbers: Any) -> Any:
-    from steppe.figures.laws import laws
+    from steppe.figures.panels import panels
 
-    return laws(numbers)
+    return panels(numbers)
 
 
 FIGURES = (

@@ -87,12 +87,13 @@ def _pair(figure: str, source: str, setting: str, falls: bool) -> tuple[Claim, .
     return (*claims, fall) if falls else claims
 
 
-def _reaches(figure: str, source: str, setting: str, within: float, *, own: bool) -> Claim:
+def _reaches(figure: str, source: str, setting: str, smaller: float, *, own: bool) -> Claim:
+    """At the paper's size within 2%; what `smaller` nets reach is what there is time for at smoke scale."""
     least = "of any net with its outputs" if own else "of an interpolator"
     return Claim(
         f"{figure}-attains-bound", source, f"{setting}: 1-SAM approximately reaches the lower bound of the trace.",
-        f"within {100 * within:g}% of the least {least}, in every seed",
-        attains(figure, within, own_outputs=own), (figure,),
+        f"within 2% of the least {least}, in every seed (smaller nets: {100 * smaller:g}%)",
+        attains(figure, 0.02, smaller=smaller, own_outputs=own), (figure,),
     )  # fmt: skip
 
 
