@@ -25,18 +25,8 @@ PROBLEMS = [name for name in FAMILY if name != "batch-statistics"]
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("dynamics", DYNAMICS)
-def test_same_key_same_run(problem, dynamics):
-    p, move = FAMILY[problem](), DYNAMICS[dynamics]
-    a, b = (steppe.run(p, move, stop=until.epochs(4), key=3) for _ in range(2))
-    np.testing.assert_array_equal(a.w, b.w)
-    for name, column in a.records.items():
-        np.testing.assert_array_equal(column, b.records[name])
-
-
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("dynamics", DYNAMICS)
-def test_the_loop_is_its_steps(problem, dynamics):
-    """The compiled loop against single eager steps over the same batches."""
+def test_the_loop_is_its_steps_and_the_same_key_the_same_run(problem, dynamics):
+    """The compiled loop against single eager steps over the same batches, and against itself."""
     p, move = FAMILY[problem](), DYNAMICS[dynamics]
     n, size = len(p), min(move.batch_size or len(p), len(p))
     w = p.w0
@@ -44,16 +34,20 @@ def test_the_loop_is_its_steps(problem, dynamics):
         for first in range(0, n, size):
             index = None if size == n else jnp.asarray(row[first : first + size])
             w, _ = move.step(p, w, index, key=jax.random.key(0))
-    r = steppe.run(p, move, stop=until.epochs(2), use_kernels=False)
+    r, again = (steppe.run(p, move, stop=until.epochs(2), use_kernels=False) for _ in range(2))
     np.testing.assert_allclose(r.w, w, rtol=1e-11, atol=1e-13)
+    np.testing.assert_array_equal(r.w, again.w)
+    for name, column in r.records.items():
+        np.testing.assert_array_equal(column, again.records[name])
 
 
 @pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("dynamics", DYNAMICS)
 def test_cutting_a_run_into_calls_changes_no_bit(dynamics, fast):
+    """Nor does running it again."""
     p, move = two_layer(d=11, n=10, width=70, dtype=np.float32), DYNAMICS[dynamics]
     whole = steppe.run(p, move, stop=until.epochs(30), record={}, use_kernels=fast)
-    for per_call in (1, 7):
+    for per_call in (1, 7, 300):
         cut = steppe.run(p, move, stop=until.epochs(30), when=when.every(steps=per_call), use_kernels=fast)
         np.testing.assert_array_equal(whole.w, cut.w)
 

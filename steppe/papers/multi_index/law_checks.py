@@ -59,7 +59,7 @@ def sandwich(evidence: Evidence) -> Finding:
 
     entries = [e for id in ("thm2-all", "thm1-d", "thm2-n") for e in evidence[id]]
     ratios = {}
-    for name in {NAMES[e.spec["activation"]] for e in entries}:
+    for name in dict.fromkeys(NAMES[e.spec["activation"]] for e in entries):
         found = [e.curves["teacher"] / e.curves["pointwise"] for e in entries if NAMES[e.spec["activation"]] == name]
         ratios[name] = np.concatenate(found)
     worst, least = max(r.max() for r in ratios.values()), min(r.min() for r in ratios.values())
