@@ -1,9 +1,9 @@
 """The claims on networks: section 2 and appendix H."""
 
 from steppe.papers.catalogue import Claim
-from steppe.papers.conflicting_biases.deferred import runs
+from steppe.papers.conflicting_biases.deferred import pair, runs
 
-_N = "networks_checks"
+_N, _H7 = "networks_checks", "parameterisation_checks"
 
 CLAIMS = (
     Claim("net-transition", "section 2", "Final sharpness leaves its plateau at η_c = 2/s_GF.",
@@ -36,4 +36,8 @@ CLAIMS = (
           ("fig14",)),
     Claim("net-measures", "Figure 10", "Trace, average adaptive sharpness and Fisher λ_max fall past η_c too.",
           "rank correlation < 0", runs(_N, "measures_fall"), ("fig10",)),
+    *pair("net-kernel-outputs", "appendix H.7", "Kernel parameterisation, f = W_L h_L: NTK-like scaling.",
+          "… f = W_L h_L/√n_L.", "outputs at the start ∝ n^p, |p| < 0.15", _H7, "outputs_of_kernel"),
+    *pair("net-mup-features", "appendix H.7", "μP, f = W_L h_L/√n_L, stays in the feature-learning regime.",
+          "… f = W_L h_L/n_L, with rates ∝ n.", "features move ∝ n^p, |p| < 0.15", _H7, "features_of_mup"),
 )  # fmt: skip
