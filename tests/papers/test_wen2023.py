@@ -29,7 +29,7 @@ def stand_in(accuracy, trace, least=None, **given):
     columns |= {name: np.full(3, given.get(name, 1.0)) for name in properties.RECORD}
     curves = {name: np.array(column, dtype=float) for name, column in columns.items()}
     final = {name: column[-1].item() for name, column in curves.items()}
-    spec = {"network": "bias", "data": "xor", "d": 30, "n": 100, "seed": 0,
+    spec = {"network": "bias", "data": "xor", "d": 30, "n": 100, "width": 500, "seed": 0,
             "stages": [{"epochs": 2, "bias_decay": 0.0}, {"epochs": 1}]} | given.get("spec", {})  # fmt: skip
     result = {"final": final, "bound": given.get("bound", float(least[-1])), "trace_parts": {"gauss_newton": trace[-1]}}
     params = {"W1": np.array(given.get("W1", np.eye(4)))}
@@ -80,6 +80,13 @@ def test_a_check_can_hold_and_can_fail(claim):
     good, bad = ({id: runs[id] for id in claim.needs} for runs in (GOOD, BAD))
     assert claim.check(good).holds
     assert not claim.check(bad).holds
+
+
+def test_smaller_nets_may_stay_farther_above_the_bound():
+    claim = next(c for c in paper("wen2023").claims if c.id == "fig11b-attains-bound")
+    for width, excess, holds in ((500, 1.019, True), (500, 1.021, False), (200, 1.29, True), (200, 1.31, False)):
+        run = stand_in(POOR, [1.0, 1.0, excess], [1.0, 1.0, 1.0], spec={"width": width})
+        assert claim.check({"fig11b": [run]}).holds is holds
 
 
 @pytest.mark.parametrize("d", [2, 5, 30])
