@@ -18,7 +18,7 @@ def advance(
 ) -> tuple[Array, NDArray[Any], NDArray[Any]]:
     """`count` steps from each row of w at its rate, fewer where its target is reached or its loss is lost.
 
-    Returns the rows, the steps done and the halts. One rate alone takes the steps of `steppe.run`, to the bit.
+    Returns the rows, the steps done and the halts. Each takes the steps of `steppe.run`, to the bit.
     """
     key, zero, most = jax.random.key(0), jnp.asarray(0), jnp.asarray(count)
     if len(rates) == 1:
@@ -33,10 +33,14 @@ def advance(
 def _together(
     problem: Problem, rates: Array, w: Array, key: Array, zero: Array, count: Array, targets: Array
 ) -> tuple[Array, Array, Array]:
-    def one(lr: Array, row: Array, target: Array) -> tuple[Array, Array, Array]:
+    """One rate after another within one call: a batch of them would be 1.4 times as fast and round differently."""
+
+    def one(lane: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        lr, row, target = lane
         return generic.advance(problem, GD(lr), row, None, key, zero, zero, count, target)
 
-    return jax.vmap(one)(rates, w, targets)
+    found: tuple[Array, Array, Array] = jax.lax.map(one, (rates, w, targets))
+    return found
 
 
 @eqx.filter_jit

@@ -68,7 +68,7 @@ def sweep(
     gradients. A run ends at the last goal; where its loss is lost; where it is hopelessly slow (`steppe.rates.doomed`);
     after `patience` times the steps that the flow's time to the goal would take; or after `steps`.
 
-    `together` runs all rates in one compiled loop, the default for small problems: the same steps, to rounding.
+    `together` runs all rates in one compiled loop, the default for small problems: the same numbers, to the bit.
     With a `checkpoint` of the store a killed sweep goes on where it was, to the same result; a `runner` carries out the
     runs elsewhere, in a store for example.
 
