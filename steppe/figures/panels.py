@@ -1,4 +1,4 @@
-"""A row of panels: lines, points and marked places against one quantity each."""
+"""A row of panels, or two: lines, points and marked places against one quantity each."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,15 +19,21 @@ _KINDS: Mapping[str, Mapping[str, Any]] = {
     "points": {"linestyle": "", "marker": "o", "markersize": 3.2, "markeredgewidth": 0},
     "crosses": {"linestyle": "", "marker": "x", "markersize": 4.5, "markeredgewidth": 1.1},
 }
+# More panels than this are drawn in two rows.
+WIDEST = 4
 
 
 @styled
 def panels(numbers: Mapping[str, Any]) -> Any:
     """`numbers`: title and panels, each drawn by `panel`."""
     count = len(numbers["panels"])
-    figure, axes = canvas(1, count, width=3.9 * count, height=3.5, share_x=False)
-    for axis, one in zip(axes[0], numbers["panels"], strict=True):
+    rows = 1 if count <= WIDEST else 2
+    columns = -(-count // rows)
+    figure, axes = canvas(rows, columns, width=3.9 * columns, height=3.5 * rows, share_x=False)
+    for axis, one in zip(axes.flat, numbers["panels"], strict=False):
         panel(axis, one)
+    for axis in axes.flat[count:]:
+        axis.remove()
     figure.suptitle(numbers["title"], x=0.01, ha="left", fontweight="bold", fontsize=11)
     return figure
 

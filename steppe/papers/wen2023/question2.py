@@ -28,11 +28,11 @@ def numbers(entries: Sequence[Any]) -> dict[str, Any]:
         for id in FIGURES:
             for k, e in enumerate(runs[id]):
                 epochs, column = e.curves["epoch"].clip(min=0.5), e.curves[name]
-                label_once = {"label": _NAMES[id]} if k == 0 else {}
+                label_once = {"label": _NAMES[id]} if k == 0 and not panels else {}
                 series.append(
                     {"x": epochs.tolist(), "y": column.tolist(), "kind": "thin", "colour": _COLOURS[id]} | label_once
                 )
-        panels.append({"x": "epochs", "y": label, "series": series, "log": "x" + log, "legend": not panels})
+        panels.append({"x": "epochs", "y": label, "series": series, "log": "x" + log})
     return {"title": "Question 2: what 1-SAM's minima have besides flatness", "panels": panels}
 
 
