@@ -12,6 +12,9 @@ from steppe.dynamics.run import Outcome
 
 FINE_POINTS, COARSE_POINTS = 12, 9
 
+# Where the coarse distance is smaller than the fine one by more than this, it is no coarse grid.
+FINEST = 4
+
 
 @dataclass(frozen=True)
 class Critical:
@@ -42,15 +45,17 @@ class Critical:
     def coarse_grid(self, *, beyond: int = 0, refine: int = 1) -> NDArray[Any]:
         """Nine rates from 6/s_GF to 2/s₀, those below them > 0 at the same distance, and `beyond` many above.
 
-        `refine` divides the distance, for where gradient descent diverges within. Where 2/s₀ is no larger than 6/s_GF
-        the distance is that of the fine grid.
+        `refine` divides the distance, for where gradient descent diverges within. Where 2/s₀ is below 6/s_GF, or hardly
+        above it, so that there would be more than 48 rates below them, the distance is that of the fine grid.
         """
         check.integer("beyond", beyond, minimum=0)
         check.integer("refine", refine, minimum=1)
         low, high = 6 / self.largest_sharpness, 2 / self.initial_sharpness
         points = (COARSE_POINTS - 1) * refine
-        wide = self.initial_sharpness > 0 and high > low
-        step = (high - low) / points if wide else 1 / (2 * self.largest_sharpness * refine)
+        fine, step = 1 / (2 * self.largest_sharpness), (high - low) / (COARSE_POINTS - 1)
+        if self.initial_sharpness <= 0 or step < fine / FINEST:
+            step = fine
+        step = step / refine
         below = int(np.ceil(low / step)) - 1
         grid = low + step * np.arange(-below, points + beyond + 1)
         return grid[grid > 1e-9 * step]  # a first rate that is 0 but for rounding

@@ -80,6 +80,10 @@ def test_grids_of_the_paper():
     np.testing.assert_allclose(np.diff(c.coarse_grid(refine=4)), step / 4)
     flat = Critical(0.01, "reached", jnp.zeros(1), 1.0, 5.0, 5.0, 5.0, 0).coarse_grid()
     np.testing.assert_allclose(np.diff(flat), 1 / 10)
+    # 2/s₀ hardly above 6/s_GF: the paper's distance down to a quarter of the fine one, and not a thousandth of it.
+    for above, step in ((1.0, 1 / 8 / 50), (0.999, 1 / 2 / 50), (0.01, 1 / 2 / 50)):
+        c = Critical(0.01, "reached", jnp.zeros(1), 1.0, 40.0, 2 / ((6 + above * (1 + 1e-9)) / 50), 50.0, 0)
+        np.testing.assert_allclose(np.diff(c.coarse_grid()), step, rtol=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"losses": []}, {"losses": ["small"]}, {"w": np.zeros(3)}])
