@@ -18,6 +18,7 @@ from steppe.linalg.hutchpp import hutchpp as hutchpp
 from steppe.linalg.kuczynski import kuczynski_wozniakowski as kuczynski_wozniakowski
 from steppe.linalg.lanczos import Tridiagonal as Tridiagonal
 from steppe.linalg.lanczos import lanczos as lanczos
+from steppe.linalg.one_thread import one_thread as one_thread
 from steppe.linalg.operator import Matvec as Matvec
 from steppe.linalg.operator import Operator as Operator
 from steppe.linalg.operator import in_precision as in_precision

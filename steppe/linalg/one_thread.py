@@ -1,4 +1,4 @@
-"""Small factorisations on one thread of BLAS."""
+"""Small factorisations, and what is done between products, on one thread of BLAS."""
 
 import functools
 from contextlib import AbstractContextManager
@@ -11,7 +11,9 @@ def one_thread() -> AbstractContextManager[Any]:
     """A context in which numpy and scipy use one thread.
 
     Threads that share a matrix of some hundred rows wait for one another at every column; where other processes take
-    their turns in between, a Cholesky factorisation of 128 rows was measured to take a hundred times as long.
+    their turns in between, a Cholesky factorisation of 128 rows was measured to take a hundred times as long. And
+    threads that wait for more work take the cores from a product of JAX, which has threads of its own: 77 ms instead
+    of 51.
 
     >>> import numpy as np
     >>> with one_thread():

@@ -47,14 +47,15 @@ def sharpness(
     """
     operator = smaller(curvature, problem, w, statistics=statistics, memory=memory)
     warn_of_kinks(problem, w)
-    pair = linalg.largest(
-        operator,
-        operator.size,
-        rtol=rtol,
-        confidence=confidence,
-        max_matvecs=max_matvecs,
-        key=generator(key),
-    )
+    with linalg.one_thread():
+        pair = linalg.largest(
+            operator,
+            operator.size,
+            rtol=rtol,
+            confidence=confidence,
+            max_matvecs=max_matvecs,
+            key=generator(key),
+        )
     return measured(pair.estimate, statistics)
 
 

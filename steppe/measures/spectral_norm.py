@@ -35,12 +35,13 @@ def spectral_norm(
     """
     operator = smaller(curvature, problem, w, statistics=statistics, memory=memory)
     warn_of_kinks(problem, w)
-    pair = linalg.spectral_norm(
-        operator,
-        operator.size,
-        rtol=rtol,
-        confidence=confidence,
-        max_matvecs=max_matvecs,
-        key=generator(key),
-    )
+    with linalg.one_thread():
+        pair = linalg.spectral_norm(
+            operator,
+            operator.size,
+            rtol=rtol,
+            confidence=confidence,
+            max_matvecs=max_matvecs,
+            key=generator(key),
+        )
     return measured(pair.estimate, statistics)

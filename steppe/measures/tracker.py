@@ -62,6 +62,10 @@ class Tracker:
         return self._state.takeover
 
     def __call__(self, problem: Problem, w: Array) -> Estimate:
+        with linalg.one_thread():
+            return self._measured(problem, w)
+
+    def _measured(self, problem: Problem, w: Array) -> Estimate:
         operator = self._curvature(problem, w, statistics=self._statistics, memory=self._memory)
         if self._state.p != operator.size:
             self._state = replace(self._fresh, p=operator.size)

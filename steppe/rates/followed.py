@@ -40,6 +40,10 @@ class Followed:
 
     def measure(self, problem: Problem, w: Array) -> tuple[Estimate, "Followed"]:
         """λ_max(∇²L(w)) to rtol."""
+        with linalg.one_thread():
+            return self._measured(problem, w)
+
+    def _measured(self, problem: Problem, w: Array) -> tuple[Estimate, "Followed"]:
         operator = hessian(problem, w)
         leader = self.tracker.vector
         estimate, tracker = self.tracker.measure(operator)
