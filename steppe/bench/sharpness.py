@@ -18,7 +18,8 @@ from jax import Array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from steppe import losses, measures
-from steppe.bench import Ratio
+from steppe.bench import Ratio, torch_peers
+from steppe.bench.torch_peers import Work
 from steppe.estimate import Estimate
 from steppe.measures import operators
 from steppe.problems import Problem, data
@@ -26,8 +27,6 @@ from steppe.problems import Problem, data
 SIZES, N, LR, RTOL = (784, 200, 200, 10), 5_000, 0.05, 1e-3
 # On MNIST the sharpness passes 2/lr = 40 at step 210 and is thrown back for the first time at step 305.
 WARM_UP, EVERY, POINTS, PEER_POINTS = 290, 2, 60, 12
-
-Work = Callable[[], tuple[float, int]]
 
 
 @dataclass
@@ -82,16 +81,16 @@ def _ratios(subject: str, ours: Tally, peers: dict[str, Tally], note: str) -> li
 
 
 def _peers(problem: Problem, w: Array, truth: float) -> dict[str, Work]:
-    """On our own products, so that only the algorithms differ; curvlinops brings its own."""
+    """The first three on our own products, so that only the algorithms differ; the libraries bring their own."""
     H = operators.hessian
     peers: dict[str, Work] = {
         "eigsh as in Cohen et al. 2021": lambda: _eigsh(H(problem, w), tol=0.0),
         "eigsh, tol 1e-3": lambda: _eigsh(H(problem, w), tol=RTOL),
-        "power iteration as in PyHessian": lambda: _power(H(problem, w), truth),
+        "power iteration": lambda: _power(H(problem, w), truth),
     }
     if find_spec("curvlinops") is not None:
         peers["curvlinops, eigsh, tol 1e-3"] = lambda: _eigsh(_curvlinops(problem, w), tol=RTOL)
-    return peers
+    return peers | torch_peers.peers(problem, w)
 
 
 def _eigsh(matvec: Callable[[Any], Any], *, tol: float) -> tuple[float, int]:
@@ -109,8 +108,7 @@ def _eigsh(matvec: Callable[[Any], Any], *, tol: float) -> tuple[float, int]:
 
 
 def _power(H: operators.Operator, truth: float) -> tuple[float, int]:
-    """PyHessian stops at a change of 1e-3 between two steps, which can be far from converged. Here the truth tells
-    when to stop, better than any rule could."""
+    """The truth tells when to stop, better than any rule could."""
     v = np.random.default_rng(0).standard_normal(H.size)
     value, products = 0.0, 0
     while abs(value - truth) > RTOL * truth and products < 300:
@@ -124,16 +122,10 @@ def _curvlinops(problem: Problem, w: Array) -> Callable[[Any], Any]:
     import torch
     from curvlinops import HessianLinearOperator  # type: ignore[import-untyped]
 
-    layers: list[Any] = []
-    for W, b in problem.unravel(w):
-        linear = torch.nn.Linear(*W.shape)
-        linear.weight.data, linear.bias.data = torch.tensor(np.array(W.T)), torch.tensor(np.array(b))
-        layers += [linear, torch.nn.Tanh()]
-    model = torch.nn.Sequential(*layers[:-1])
-    batch = [(torch.tensor(np.array(problem.x)), torch.tensor(np.array(problem.y)))]
-    loss = torch.nn.MSELoss()
-    operator = HessianLinearOperator(model, loss, list(model.parameters()), batch, check_deterministic=False)
-    # MSELoss is the mean over examples and outputs too, without the ½.
+    # It knows its losses by name: the factor of half_mse comes after.
+    model, _, batch = torch_peers.model(problem, w)
+    loss, parameters = torch.nn.MSELoss(), list(model.parameters())
+    operator = HessianLinearOperator(model, loss, parameters, [batch], check_deterministic=False)
     return lambda v: 0.5 * SIZES[-1] * (operator @ torch.tensor(v, dtype=torch.float32)).numpy()
 
 
