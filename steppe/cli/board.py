@@ -11,10 +11,11 @@ from typing import Any, Self
 from steppe.cli.common import duration
 
 _LINE_SECONDS = 15.0
+_NAMES = ("epoch", "loss", "trace", "sharpness", "test accuracy", "steps/s", "left")
 
 
 class Board:
-    """Hears of progress from `sweep.execute(watch=board)`."""
+    """Hears of progress from `sweep.execute(watch=board)`. Runs without a label are shown while they run."""
 
     def __init__(self, labels: Mapping[str, str], *, silent: bool):
         self.labels, self.silent = labels, silent
@@ -53,7 +54,7 @@ class Board:
         self.printed[id] = now
         cells = " · ".join(cell for cell in _cells(news) if cell)
         print(
-            f"{self.labels.get(id, id)}: {state}" + (f" · {cells}" if cells else ""),
+            f"{self._label(id)}: {state}" + (f" · {cells}" if cells else ""),
             file=sys.stderr,
             flush=True,
         )
@@ -62,20 +63,27 @@ class Board:
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for column in ("run", "state", "epoch", "loss", "trace", "test accuracy", "steps/s", "left"):
+        for column in ("run", "state", *_NAMES):
             table.add_column(column, justify="left" if column in ("run", "state") else "right")
         with self.lock:
-            for id, label in self.labels.items():
+            under_way = [id for id, (state, _) in self.rows.items() if id not in self.labels and state != "done"]
+            for id in [*self.labels, *under_way]:
                 state, news = self.rows.get(id, ("queued", None))
-                values = ["" if state != "running" and k >= 4 else c for k, c in enumerate(_values(news))]
-                table.add_row(label, state, *values)
+                values = ["" if state != "running" and k >= len(_NAMES) - 2 else c for k, c in enumerate(_values(news))]
+                table.add_row(self._label(id), state, *values)
         return table
+
+    def _label(self, id: str) -> str:
+        """A run of a sweep goes by its rate."""
+        news = self.rows.get(id, ("", None))[1]
+        lr = getattr(news, "latest", {}).get("lr")
+        return self.labels.get(id, id[:8] if lr is None else f"η = {lr:.4g}")
 
 
 def _values(news: Any) -> list[str]:
-    """epoch, loss, trace, test accuracy, steps a second, time left; empty where not known."""
+    """What `_NAMES` says; empty where not known."""
     if news is None or isinstance(news, str):
-        return [news or "", "", "", "", "", ""]
+        return [news or "", *[""] * (len(_NAMES) - 1)]
     latest = news.latest
     loss = latest.get("train_loss", latest.get("loss"))
     left = (news.epochs - news.epoch) / max(news.epoch, 1e-9) * news.step / max(news.steps_per_second, 1e-9)
@@ -83,6 +91,7 @@ def _values(news: Any) -> list[str]:
         f"{news.epoch:,.0f}" + (f"/{news.epochs:,.0f}" if math.isfinite(news.epochs) else ""),
         "" if loss is None else f"{loss:.2e}",
         f"{latest['trace']:.2f}" if "trace" in latest else "",
+        f"{latest['sharpness']:.4g}" if "sharpness" in latest else "",
         f"{latest['test_accuracy']:.4f}" if "test_accuracy" in latest else "",
         f"{news.steps_per_second:,.0f}",
         duration(left) if math.isfinite(left) else "",
@@ -90,5 +99,4 @@ def _values(news: Any) -> list[str]:
 
 
 def _cells(news: Any) -> list[str]:
-    names = ("epoch", "loss", "trace", "test accuracy", "steps/s", "left")
-    return [f"{name} {value}" for name, value in zip(names, _values(news), strict=True) if value]
+    return [f"{name} {value}" for name, value in zip(_NAMES, _values(news), strict=True) if value]

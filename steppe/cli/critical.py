@@ -36,10 +36,20 @@ class Critical(Computing):
         if self.target is None:
             return self._list(rows())
         if ":" in self.target:
-            from steppe.rates import critical_rate
-
-            return self._show(critical_rate(_problem(self.target), losses=self.losses or (0.1, 0.01)))
+            return self._own(self.target)
         return self._row(self.target)
+
+    def _own(self, target: str) -> int:
+        from functools import partial
+
+        from steppe.cli.board import Board
+        from steppe.rates import critical_rate
+
+        problem = _problem(target)
+        with Board({target: target}, silent=self.json) as board:
+            told = partial(board, target, "running")
+            found = critical_rate(problem, losses=self.losses or (0.1, 0.01), progress=told)
+        return self._show(found)
 
     def _list(self, rows: Any) -> int:
         if self.json:
@@ -65,10 +75,12 @@ class Critical(Computing):
         return self._sweep(swept) if self.sweep else code
 
     def _sweep(self, swept: Any) -> int:
+        from steppe.cli.board import Board
         from steppe.papers.conflicting_biases.networks_report import ends_rows, summary
         from steppe.papers.conflicting_biases.networks_stored import stored_sweep
 
-        entry = stored_sweep(swept, self.opened(), workers=self.workers or 1)
+        with Board({}, silent=self.json) as board:
+            entry = stored_sweep(swept, self.opened(), workers=self.workers or 1, watch=board)
         if self.json:
             print_json(summary(entry))
             return 0

@@ -3,6 +3,7 @@
 import numpy as np
 
 from steppe.linalg import christoffel
+from steppe.linalg.joint import Projection
 from steppe.linalg.krylov import Krylov
 from steppe.linalg.subspace import Subspace
 
@@ -20,7 +21,7 @@ def complement_upper(chain: Krylov, weight: float) -> float:
     return christoffel.upper(weight, theta, residual[0], np.array(chain.roots), chain.log_beta)
 
 
-def eigenvalue_upper(i: int, known: Subspace, sigma: float) -> float:
+def eigenvalue_upper(i: int, known: Subspace | Projection, sigma: float) -> float:
     """An upper bound for the i-th largest eigenvalue of A (i = 0, 1, …), given A V = V H + R and uᵀAu ≤ σ for
     all unit u orthogonal to V; rounding not included.
 

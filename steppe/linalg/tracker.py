@@ -10,6 +10,7 @@ from steppe.estimate import Estimate
 from steppe.linalg.arguments import Matrix, Vector, dimension, probability, tolerance
 from steppe.linalg.certify import certified
 from steppe.linalg.deflation import complement_upper, eigenvalue_upper
+from steppe.linalg.joint import Joint
 from steppe.linalg.krylov import Krylov
 from steppe.linalg.operator import Matvec, Operator
 from steppe.linalg.orthogonal import outside, project
@@ -118,32 +119,34 @@ class Tracker:
         count = len(fresh.rows)
         first = start(self.p, warm=self._warm(fresh, kept), against=fresh.rows, key=rng)
         chain = Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows)
+        joint = Joint(fresh, chain)
         value = float(fresh.values[0])
         while True:
-            chain.expand(rng)
-            joint = fresh.joined(chain, chain.size).ritz(count + chain.size)
-            value, gain = float(joint.values[0]), float(joint.values[0]) - value
+            joint.grow(rng)
+            found = joint.projection(chain.size).ritz(count + chain.size)
+            value, gain = float(found.values[0]), float(found.values[0]) - value
             # Were the next Ritz value all there is outside the first few, λ_max would be at most this; see ritz_error
             # for the width of gap that is believed.
-            below = max(float(joint.values[count]), value - abs(value))
-            error = eigenvalue_upper(0, joint.ritz(count), below) - value
+            below = max(float(found.values[count]), value - abs(value))
+            error = eigenvalue_upper(0, found.ritz(count), below) - value
             # Two products for the watch, fewer where many vectors are watched already.
             least = self.max_matvecs if falls else min(kept + 2, 4)
             enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and a.matvecs >= least
             if enough or chain.broken or a.matvecs >= self.max_matvecs:
                 break
         sigma = complement_upper(chain, first.weight(0.5 * (1.0 - self.confidence)))
-        bound = min(eigenvalue_upper(0, fresh.joined(chain, n), sigma) for n in range(chain.size + 1))
+        bound = min(eigenvalue_upper(0, joint.projection(n), sigma) for n in range(chain.size + 1))
         lower, upper = value - joint.error, max(value, bound) + joint.error
         estimate = Estimate(
             value, lower, upper, self.confidence, a.matvecs, converged=upper - lower <= self.rtol * abs(value)
         )
-        values, vectors = blend(joint, self.vectors[kept:], self.values[kept:])
-        leading, dropped = vectors[: self.keep], vectors[self.keep : self.keep + 1].sum(axis=0)
+        values, vectors = blend(joint, self.vectors[kept:], self.values[kept:], self.keep + 1)
+        leading, dropped = vectors[: self.keep], vectors[self.keep :].sum(axis=0)
         # A step of the power iteration that runs across calls in the complement of what is kept, and the vector that
         # just missed being kept, with the same sign.
         watch = outside(chain.onward(), leading)
-        watch = outside(watch + np.copysign(1.0, watch @ dropped) * dropped, leading)
+        watch = watch + np.copysign(1.0, watch @ dropped) * dropped
+        watch /= max(float(np.linalg.norm(watch)), 1e-300)
         # Fallen so far, or below all that was kept, that a vector never seen may lead.
         fell = value < max(self.values[0] - FALL * abs(self.values[0]), self.values[-1])
         # In a cluster the estimate, which divides by a gap, is far too large; the next product gains less than this.

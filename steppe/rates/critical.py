@@ -1,13 +1,13 @@
 """The critical learning rate η_c = 2/s_GF of conflicting-biases (section 2), from one gradient flow."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from steppe import check, until, when
 from steppe.dynamics import Flow, Run, run
-from steppe.dynamics.run import Checkpoint
+from steppe.dynamics.run import Checkpoint, Progress
 from steppe.problems import Problem
 from steppe.rates.flowed import Critical
 from steppe.rates.followed import Followed
@@ -25,13 +25,14 @@ def critical_rate(
     flow: Flow | None = None,
     stop: until.Stop | None = None,
     checkpoint: Checkpoint | None = None,
+    progress: Callable[[Progress], None] | None = None,
     key: int = 0,
 ) -> tuple[Critical, ...]:
     """s₀, s_GF and η_c for each of the losses, the largest first, from one gradient flow that starts at w.
 
     The sharpness is measured along the flow (default rtol 1e-3), at steps that are at most 2% of those done apart, and
     where a loss is reached. `stop` ends the flow to each next loss earlier, after until.seconds(60) for example. With a
-    `checkpoint` of the store a killed flow goes on where it was, to the same result.
+    `checkpoint` of the store a killed flow goes on where it was, to the same result. `progress` hears of it on the way.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = steppe.Problem(lambda w, x: w[0] * w[1] * x, jnp.array([0.5, 0.5]), jnp.ones(1), jnp.ones(1),
@@ -55,7 +56,7 @@ def critical_rate(
         before = found[-1] if found else None
         leg = run(
             problem, flow or Flow(), w if before is None else before.w, stop=condition, record={"sharpness": follow},
-            when=_LOOKS, checkpoint=legs, key=key,
+            when=_LOOKS, checkpoint=legs, progress=progress, key=key,
         )  # fmt: skip
         found.append(_after(leg, goal, before))
         if legs is not None:

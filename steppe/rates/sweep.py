@@ -90,7 +90,9 @@ def sweep(
     if critical is None and "rates" in saved:
         critical = restored_critical(saved, prefix="extra/")
     if critical is None and rates is None:
-        critical = critical_rate(problem, start, losses=levels, flow=flow, checkpoint=checkpoint, key=key)
+        critical = critical_rate(
+            problem, start, losses=levels, flow=flow, checkpoint=checkpoint, progress=progress, key=key
+        )
     critical = critical or ()
     way = critical[-1].time if critical and critical[-1].outcome == "reached" else None
     limits = Limits(levels, check.integer("steps", steps, minimum=1), way, check.number("patience", patience, above=0))

@@ -30,7 +30,9 @@ class FlowRun:
         from steppe.store import Computed
 
         problem, _ = self.setting.problems()
-        found = critical_rate(problem, losses=self.goals, flow=Flow(self.rtol), checkpoint=checkpoint)
+        found = critical_rate(
+            problem, losses=self.goals, flow=Flow(self.rtol), checkpoint=checkpoint, progress=progress
+        )
         last = found[-1]
         final = {"sharpness": last.sharpness, "initial": last.initial_sharpness, "largest": last.largest_sharpness}
         curves = {"goal": np.array([c.loss for c in found]), "critical": np.array([c.rate for c in found])}
@@ -91,7 +93,7 @@ class Swept:
         options: dict[str, Any] = self.options() | {"checkpoint": checkpoint, "progress": progress, "test": test}
         if not self.multiples:
             return computed(sweep(problem, flow=Flow(self.rtol), **options))
-        critical = critical_rate(problem, losses=self.goals, flow=Flow(self.rtol))
+        critical = critical_rate(problem, losses=self.goals, flow=Flow(self.rtol), progress=progress)
         return computed(sweep(problem, self.rates(critical), critical=critical, **options))
 
     def rates(self, critical: "tuple[Critical, ...]") -> list[float] | None:
