@@ -102,7 +102,8 @@ class Tracker:
         theta, S, _ = chain.ritz()
         vectors = S[:, ::-1][:, : self.keep].T @ chain.basis
         watch = outside(chain.onward(), vectors)
-        return estimate, self._after(theta[::-1][: self.keep], vectors, watch, settled=estimate.converged)
+        after = self._after(theta[::-1][: self.keep], vectors, watch)
+        return estimate, replace(after, settled=estimate.converged)
 
     def measure(self, matvec: Matvec) -> tuple[Estimate, "Tracker"]:
         """λ_max by a few products; the first call certifies."""
@@ -149,10 +150,11 @@ class Tracker:
         watch /= max(float(np.linalg.norm(watch)), 1e-300)
         # Fallen so far, or below all that was kept, that a vector never seen may lead.
         fell = value < max(self.values[0] - FALL * abs(self.values[0]), self.values[-1])
+        after = self._after(values[: self.keep], leading, watch)
         # In a cluster the estimate, which divides by a gap, is far too large; the next product gains less than this.
-        settled = min(error, gain) <= self.rtol * abs(value) and not fell
-        after = self._after(values[: self.keep], leading, watch, settled=settled)
-        return estimate, replace(after, fell=fell)
+        # Of a leader that is new it was seen half too small, and the gain says little of it.
+        doubt = 2.0 * error if after.takeover else min(error, gain)
+        return estimate, replace(after, fell=fell, settled=doubt <= self.rtol * abs(value) and not fell)
 
     def _with_before(self, rows: Matrix) -> Matrix:
         """The rows and, where it lies outside them enough to matter, the leader of the call before the last.
@@ -195,11 +197,11 @@ class Tracker:
         warm: Vector = shares[0] * fresh.residuals[0] + max(NOISE, 1.0 - sizes[0] / matters) * aside
         return warm
 
-    def _after(self, values: Vector, vectors: Matrix, watch: Vector | None, *, settled: bool) -> "Tracker":
+    def _after(self, values: Vector, vectors: Matrix, watch: Vector | None) -> "Tracker":
         takeover = self.vectors is not None and float(self.vectors[0] @ vectors[0]) ** 2 < 0.5
         growth = math.nan if self.values is None else float(values[0] - self.values[0])
         slows = not (growth >= SLOWS * self.growth and growth >= 0.0)  # so too where it is not known
         return replace(
             self, values=values, growth=growth, slows=slows, vectors=vectors, watch=watch, before=self.vector,
-            calls=self.calls + 1, takeover=takeover, settled=settled, fell=False,
+            calls=self.calls + 1, takeover=takeover, settled=False, fell=False,
         )  # fmt: skip
