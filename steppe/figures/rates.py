@@ -52,6 +52,8 @@ def _panel(axis: Any, panel: Mapping[str, Any]) -> None:
             draw(line["at"], label=line["label"], **style)
     for name in panel.get("log", ""):
         getattr(axis, f"set_{name}scale")("log")
+    if "x" not in panel.get("log", ""):
+        axis.locator_params(axis="x", nbins=5)  # rates have long labels
     if "top" in panel:
         axis.set_ylim(0, panel["top"])
     axis.set_xlabel(panel["x"], fontsize=8)

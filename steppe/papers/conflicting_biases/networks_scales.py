@@ -15,7 +15,13 @@ _LAPTOP: Mapping[Architecture, tuple[int, int]] = {
 _SMOKE: Mapping[Architecture, tuple[int, int]] = {
     "cnn": (4, 2), "cnn-bn": (4, 2), "resnet": (4, 1), "vit": (16, 1), "transformer": (16, 1),
 }  # fmt: skip
-# Rates in η_c: the fine grid's, thinned out, and some up to divergence.
+# Examples: a gradient of those of few parameters takes as long as one of a wide FCN.
+_LAPTOP_EXAMPLES: Mapping[Architecture, int] = {
+    "cnn": 300, "cnn-bn": 300, "resnet": 200, "vit": 300, "transformer": 300,
+}  # fmt: skip
+# Rates in η_c, around it and up to divergence: a sixth of the steps that the grids take.
+_AROUND = (0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
+# The fine grid's, thinned out, and some up to divergence.
 _FEW = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0)
 _STAND_INS: Mapping[Data, Data] = {"mnist": "digits", "cifar10": "digits", "housing": "breast-cancer"}
 
@@ -23,16 +29,19 @@ _STAND_INS: Mapping[Data, Data] = {"mnist": "digits", "cifar10": "digits", "hous
 def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
     """The sweep of a row.
 
-    Laptop: a thousand examples, a quarter of the width, a loss goal that is reached within the hour. Smoke: a hundred
-    digits or other bundled data, a tiny network of the same kind.
+    Laptop, at most an hour: a thousand examples, a quarter of the width, a loss goal that is reached in time; networks
+    other than FCNs on a few hundred examples, at fourteen rates instead of the grids. Smoke: a hundred digits or other
+    bundled data, a tiny network of the same kind.
     """
     if scale == "paper":
         return Swept(row.setting, goals(row.goal), all_sharpness=all_sharpness)
     if scale == "laptop":
         goal = max(row.goal, 0.03 if row.setting.loss == "half_mse" else 0.1)
+        multiples = () if row.setting.architecture == "fcn" else _AROUND
         return Swept(
-            laptop(row.setting), goals(goal), patience=5.0, steps=50_000, share=0.5, all_sharpness=all_sharpness
-        )
+            laptop(row.setting), goals(goal), patience=5.0, steps=50_000, share=0.5, all_sharpness=all_sharpness,
+            multiples=multiples,
+        )  # fmt: skip
     return smoke_spec(smoke(row.setting), all_sharpness=all_sharpness)
 
 
@@ -61,7 +70,8 @@ def laptop(setting: Setting) -> Setting:
     # Twice as many where the paper takes all; breast cancer has only 456.
     if setting.data == "breast-cancer":
         return replace(setting, width=width, depth=depth)
-    return replace(setting, n=1000 if setting.n else 2000, test=_fewer(setting, 2000), width=width, depth=depth)
+    n = _LAPTOP_EXAMPLES.get(setting.architecture, 1000) * (1 if setting.n else 2)
+    return replace(setting, n=n, test=_fewer(setting, 2000), width=width, depth=depth)
 
 
 def smoke(setting: Setting) -> Setting:
