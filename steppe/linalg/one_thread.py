@@ -1,14 +1,17 @@
 """Small factorisations, and what is done between products, on one thread of BLAS."""
 
 import functools
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
+# Rows that several threads are no help for.
+_FEW = 512
 
-def one_thread() -> AbstractContextManager[Any]:
-    """A context in which numpy and scipy use one thread.
+
+def one_thread(rows: int = 0) -> AbstractContextManager[Any]:
+    """A context in which numpy and scipy use one thread, unless matrices of more than 512 `rows` are factorised.
 
     Threads that share a matrix of some hundred rows wait for one another at every column; where other processes take
     their turns in between, a Cholesky factorisation of 128 rows was measured to take a hundred times as long. And
@@ -20,6 +23,8 @@ def one_thread() -> AbstractContextManager[Any]:
     ...     np.linalg.eigvalsh(np.eye(2)).tolist()
     [1.0, 1.0]
     """
+    if rows > _FEW:
+        return nullcontext()
     limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limit
 

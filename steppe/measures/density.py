@@ -37,6 +37,7 @@ def density(
     Ghorbani, Krishnan and Xiao 2019.
     """
     operator = curvature(problem, w, statistics=statistics, memory=memory)
-    return linalg.spectral_density(
-        operator, operator.size, probes=probes, steps=steps, width=width, grid=grid, key=generator(key)
-    )
+    with linalg.one_thread():
+        return linalg.spectral_density(
+            operator, operator.size, probes=probes, steps=steps, width=width, grid=grid, key=generator(key)
+        )

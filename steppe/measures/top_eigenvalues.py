@@ -41,17 +41,18 @@ def top_eigenvalues(
     operator = smaller(curvature, problem, w, statistics=statistics, memory=memory)
     warn_of_kinks(problem, w)
     many = min(k, operator.size)
-    pairs = linalg.top_eigenpairs(
-        operator,
-        operator.size,
-        many,
-        block=min(block, operator.size),
-        rtol=rtol,
-        confidence=confidence,
-        max_matvecs=max_matvecs,
-        basis=max(32, 2 * (many + 2 * block)),
-        key=generator(key),
-    )
+    with linalg.one_thread():
+        pairs = linalg.top_eigenpairs(
+            operator,
+            operator.size,
+            many,
+            block=min(block, operator.size),
+            rtol=rtol,
+            confidence=confidence,
+            max_matvecs=max_matvecs,
+            basis=max(32, 2 * (many + 2 * block)),
+            key=generator(key),
+        )
     # A Gram matrix leaves out zeros only.
     zeros = [Estimate.exact(0.0)] * (k - many)
     return tuple(measured(e, statistics) for e in (*pairs.estimates, *zeros))

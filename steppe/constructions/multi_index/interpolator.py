@@ -9,6 +9,7 @@ from steppe.constructions._examples import Floats
 from steppe.constructions.multi_index.dual import maximise
 from steppe.constructions.multi_index.penalties import Barrier, Power
 from steppe.constructions.multi_index.reduced import Interpolator, Reduced, reduced
+from steppe.linalg import one_thread
 
 _ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
 
@@ -30,9 +31,8 @@ def flattest_interpolator(phi: Any, y: Any, q: Any, p: float, *, tau: float = 0.
         check.refuse("p", "from 1 to 2", p, "p = 2c/(c + 1) for an activation of degree c.")
     if np.linalg.norm(problem.y) <= problem.tau:  # a = 0 will do
         return problem.whole(np.zeros(len(problem.q)), p, np.zeros(len(problem.y)), 0.0)
-    if p > 1:
-        return _smooth(problem, p, rtol)
-    return _linear(problem, rtol)
+    with one_thread(rows=len(problem.y)):
+        return _smooth(problem, p, rtol) if p > 1 else _linear(problem, rtol)
 
 
 def _smooth(problem: Reduced, p: float, rtol: float) -> Interpolator:

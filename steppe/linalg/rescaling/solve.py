@@ -1,6 +1,5 @@
 """The flattest rescaling: min over t of λ_max(M(t)), a convex problem, with a proven lower bound."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,6 @@ from steppe.linalg.rescaling.rescaling import Floats, Rescaling
 from steppe.linalg.rescaling.smoothed import Smoothed, smoothed, value
 
 _ROUNDS, _NEWTON, _SHRINK = 60, 60, 0.2
-# Rows that several threads are no help for.
-_FEW = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +46,7 @@ def flattest(form: Rescaling, *, rtol: float = 1e-8) -> Flattest:
     (4.0, True, 0.0)
     """
     rtol = check.number("rtol", rtol, above=0.0)
-    with one_thread() if len(form.jacobian) <= _FEW else nullcontext():
+    with one_thread(rows=len(form.jacobian)):
         return _minimised(form, rtol)
 
 
