@@ -6,6 +6,9 @@ from steppe.linalg.arguments import Matrix, Vector
 from steppe.linalg.orthogonal import length
 from steppe.linalg.probes import gaussian
 
+# A pass that leaves this part of a vector leaves it orthogonal (Daniel, Gragg, Kaufman and Stewart 1976).
+ENOUGH = 0.7
+
 
 def _reduce(W: Matrix, rows: Matrix, against: Matrix) -> None:
     """One pass of Gram-Schmidt, in place."""
@@ -54,9 +57,12 @@ def extend(
         # Cancellation may have left components along the basis as large as the residual itself.
         row /= beta
         _reduce(row, rows[:end], against)
-        if np.linalg.norm(row) > 1e-3:  # else it was rounding, all along the basis
-            _reduce(row, rows[:end], against)
-            rows[end] = row[0] / np.linalg.norm(row)
+        left = float(np.linalg.norm(row))
+        if left > 1e-3:  # else it was rounding, all along the basis
+            if left < ENOUGH:
+                _reduce(row, rows[:end], against)
+                left = float(np.linalg.norm(row))
+            rows[end] = row[0] / left
             C[i, found] = beta
             found += 1
     for j in range(found, width):
