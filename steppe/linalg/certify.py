@@ -57,6 +57,14 @@ class Side:
     def upper(self, weight: float) -> float:
         return christoffel.upper(weight, self.theta, self.tail, self.roots, self.log_beta)
 
+    def unlucky(self, weight: float) -> bool:
+        """Whether θ itself is excluded. λ_max is not below θ, so that its eigenvector has ⟨b, u⟩² < weight: that rare
+        event has happened, and nothing can be concluded from its not happening."""
+        if len(self.theta) == 1 and not len(self.roots):
+            return False
+        known = christoffel.log_kernel_at_top(self.theta, self.tail, self.roots, self.log_beta)
+        return known > -float(np.log(weight))
+
     def error(self) -> float:
         """An estimate of λ − θ for the top Ritz value."""
         gap = float(self.theta[-1] - self.theta[-2]) if len(self.theta) > 1 else 0.0
@@ -105,8 +113,12 @@ def certified(
         # Closer than the rounding no further product can bring the bound.
         target = value + max(rtol * abs(value) - 2.0 * pad, pad)
         reached = not certain and all(side.excludes(target, weight) for side in sides)
+        leading = max(sides, key=lambda side: side.top)
+        unlucky = not certain and leading.unlucky(weight)
+        if unlucky:
+            reached = reached and leading.error() <= rtol * abs(value)
         done = reached or certain or chain.broken or a.matvecs >= max_matvecs
-        done = done or max(side.error() for side in sides if side.top == value) <= settle * abs(value)
+        done = done or leading.error() <= settle * abs(value)
         if done or chain.full:
             # One event, ⟨b, u⟩² ≥ weight, carries the bounds of all steps: the smallest of them holds.
             bound = min(bound, value if certain else max(side.upper(weight) for side in sides))
@@ -114,6 +126,8 @@ def certified(
             break
         if chain.full:
             chain.restart(_kept(chain, signs))
+    if unlucky:  # an estimate of the error, not a bound, is then what there is; the width asked for, but for rounding
+        bound = value + 0.99 * (target - value) if reached else np.inf
     bound = max(value, min(bound, target) if reached else bound)
     # The product of a p = 1 operator is its only entry: there is nothing to round.
     pad = 0.0 if p == 1 else pad

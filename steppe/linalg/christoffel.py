@@ -28,6 +28,21 @@ def log_kernel(mu: float, theta: Vector, tail: Vector, roots: Vector, log_beta: 
     return float(2.0 * phi + np.log1p(((tail / gaps) ** 2).sum()))
 
 
+def log_kernel_at_top(theta: Vector, tail: Vector, roots: Vector, log_beta: float) -> float:
+    """log K at the largest θ, where K is 1/⟨b, y⟩² of its Ritz vector y; −∞ where y is an eigenvector to rounding.
+
+    >>> theta, beta = np.array([0.0]), 2.0                     # one product: y = b
+    >>> log_kernel_at_top(theta, np.array([beta]), np.empty(0), np.log(beta))
+    0.0
+    """
+    k = int(np.argmax(theta))
+    if tail[k] == 0.0:
+        return -np.inf
+    top = theta[k]
+    phi = np.log(top - np.delete(theta, k)).sum() + np.log(top - roots).sum() - log_beta
+    return float(2.0 * (phi + np.log(abs(tail[k]))))
+
+
 def upper(weight: float, theta: Vector, tail: Vector, roots: Vector, log_beta: float) -> float:
     """The μ > max θ with K(μ) = 1/weight: λ_max ≤ μ where the eigenvector has ⟨b, u⟩² ≥ weight.
 

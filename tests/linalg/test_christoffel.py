@@ -57,14 +57,32 @@ def test_a_warm_start_keeps_the_guarantee(overlap):
     assert short <= delta + 4 * np.sqrt(delta * (1 - delta) / 1000)
 
 
+def isolated(p):
+    return np.append(np.linspace(0.0, 0.3, p - 1), 1.0)
+
+
 def test_the_confidence_is_used_up():
-    """The bound is sharp: at confidence 1 − δ it fails with probability δ/2 where the eigenvector is isolated (half of
-    δ is kept for the rounding), so no smaller bound has this confidence."""
-    d, trials, delta = np.append(np.linspace(0.0, 0.3, 60), 1.0), 600, 0.6
-    kept = [
-        largest(lambda v: d * v, 61, rtol=1e-2, confidence=1 - delta, key=i).estimate.upper >= 1 for i in range(trials)
-    ]
-    assert abs(np.mean(kept) - (1 - delta / 2)) <= 4 * np.sqrt(0.5 * delta * (1 - 0.5 * delta) / trials)
+    """The bound is sharp: at confidence 1 − δ it fails with probability δ where the eigenvector is isolated, so no
+    smaller bound has this confidence."""
+    d, trials, delta = isolated(61), 600, 0.3
+    kept = []
+    for seed in range(trials):
+        first = start(61, key=np.random.default_rng(seed))
+        t = lanczos(lambda v: d * v, 61, first.vector, steps=5)
+        theta, S = np.linalg.eigh(np.diag(t.alpha) + np.diag(t.beta[:-1], 1) + np.diag(t.beta[:-1], -1))
+        bound = upper(first.weight(delta), theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta).sum())
+        kept.append(bound >= 1)
+    assert abs(np.mean(kept) - (1 - delta)) <= 4 * np.sqrt(delta * (1 - delta) / trials)
+
+
+def test_failures_of_the_bound_are_mostly_found_out():
+    """With confidence 0.4, of which the bound may use up 0.3: where the start has too little weight on its own Ritz
+    vector, `largest` goes by the residual. 1.2% misses were measured; 3% is four standard errors above."""
+    d = isolated(61)
+    found = [largest(lambda v: d * v, 61, rtol=1e-2, confidence=0.4, key=i).estimate for i in range(600)]
+    missed = np.mean([not e.lower <= 1 <= e.upper for e in found])
+    assert missed <= 0.03
+    assert all(e.converged for e in found)
 
 
 @pytest.mark.parametrize("name", [name for name in SPECTRA if name not in {"zero", "identity"}])
