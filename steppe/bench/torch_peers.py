@@ -13,7 +13,7 @@ from steppe.problems import Problem
 
 # PyHessian stops at a change between two steps, which the error exceeds some times over. hessian-eigenthings takes the
 # number of steps it is given, whatever its tol: 14 are the fewest even ones that come to 1e-3 at the edge of stability
-# where another eigenvector takes over. Where the leader is isolated 8 would do.
+# where another eigenvector takes over, and about what its flag `converged` needs (12 to 18).
 TOLERANCE, STEPS, MOST = 1e-4, 14, 300
 
 Work = Callable[[], tuple[float, int]]
