@@ -18,13 +18,11 @@ class Point(NamedTuple):
 
 
 class State(NamedTuple):
-    """The point reached and the one a step before, the length of the next step, and what the controller remembers."""
+    """The point reached and the one a step before, the length of the next step, and what else it needs to know."""
 
     now: Point
     before: Point
     h: Array
-    last_h: Array
-    last_error: Array
     radius: Radius
     gradients: Array
     least_loss: Array
