@@ -189,7 +189,7 @@ class _Loop:
             target = -math.inf if self.stop.loss is None else self.stop.loss
             state, done, halt = path.advance(state, orders, first=self.step, offset=offset, count=count, target=target)
             seconds = time.perf_counter() - before
-            chunk = max(1, int(min(4 * chunk, count * _CHUNK_SECONDS / seconds)))
+            chunk = max(1, int(min(4 * chunk, max(1, done) * _CHUNK_SECONDS / seconds)))
             self.step += done
             in_stage = segment.stage.dynamics.gradients(state, self.step - segment.first_step)
             self.gradients = self.gradients_before + in_stage
@@ -248,6 +248,9 @@ class _Loop:
         if leaves is None:
             return state
         kinds, structure = jax.tree.flatten(state)
+        if [np.shape(a) for a in leaves] != [np.shape(k) for k in kinds]:
+            remedy = "Finish the run with the version of steppe that began it, or delete the checkpoint to begin anew."
+            check.refuse("checkpoint", "of a run as this version keeps it", self.checkpoint, remedy)
         moved = [jnp.asarray(a) if isinstance(k, Array) else a for a, k in zip(leaves, kinds, strict=True)]
         return jax.tree.unflatten(structure, moved)
 

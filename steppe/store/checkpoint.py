@@ -23,6 +23,9 @@ class Checkpoint:
         self.saved_at = self.started = time.monotonic()
         self.seconds_before = 0.0
 
+    def __repr__(self) -> str:
+        return f"the checkpoint {self.path}"
+
     @property
     def seconds(self) -> float:
         """The time spent on the run so far, in this process and in those before it."""

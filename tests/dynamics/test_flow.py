@@ -257,6 +257,22 @@ def test_resumes_to_the_bit():
         np.testing.assert_array_equal(column, resumed.records[name])
 
 
+def test_a_checkpoint_of_another_version_is_refused():
+    memory = Memory(number=1)
+    steppe.run(P, Flow(1e-4), stop=until.time(5.0), checkpoint=memory)
+    states = [k for k in memory.saved if k.startswith("state/")]
+    del memory.saved[f"state/{len(states) - 1}"]
+    with pytest.raises(ArgumentError, match="version of steppe that began it"):
+        steppe.run(P, Flow(1e-4), stop=until.time(5.0), checkpoint=Memory(saved=memory.saved))
+
+
+def test_many_times_within_short_steps():
+    """A step cut short by a time to look at says nothing of how many steps to take at once."""
+    times = np.linspace(0.1, 5.0, 60)
+    r = steppe.run(P, Flow(1e-4), stop=until.time(5.0), when=when.times(times))
+    np.testing.assert_allclose(r.records["time"], [0, *times])
+
+
 def test_after_gradient_descent_in_a_schedule():
     r = steppe.run(P, Schedule((Stage(GD(0.1), 10), Stage(Flow(1e-4)))), stop=until.time(1.0))
     first = steppe.run(P, GD(0.1), stop=until.steps(10))
