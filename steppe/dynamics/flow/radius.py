@@ -1,73 +1,93 @@
-"""The spectral radius of ∇²L along the flow, by a power iteration that goes on from the vector of the time before."""
+"""The spectral radius of ∇²L along the flow, by a few Lanczos steps that go on from the vector of the time before."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 # A product ∇²L v differentiates a gradient once more: twice the work of one.
 GRADIENTS_PER_PRODUCT = 2
 
-# The iteration stops at this relative change; more precision would be lost again within a step.
-SETTLED = 0.02
-MOST_PRODUCTS = 50
+# Lanczos stops at this relative change; more precision would be lost again within a step.
+SETTLED = 0.03
+MOST_PRODUCTS = 12
 
-# Steps between two estimates: more where the radius hardly changes, fewer where it does.
-LONGEST_INTERVAL = 25
-CALM, MOVING = 0.03, 0.1
+# The radius is measured again after so many gradients, twenty times what measuring mostly takes, or as soon as it is
+# expected to have grown by this share.
+PATIENCE, GROWN = 80, 0.1
+
+# No more growth than this is expected until the end of a step, whatever the growth so far.
+MOST_GROWTH = 1.5
+
+
+# The basis, ∇²L in it, its largest |eigenvalue| now and before, and the products so far.
+Krylov = tuple[Array, Array, Array, Array, Array]
 
 
 class Radius(NamedTuple):
-    """|λ|_max of ∇²L as last measured, its vector, the steps since then and the steps until the next time."""
+    """|λ|_max of ∇²L as last measured, when and how fast it grew, its vector, and the gradients taken since."""
 
     value: Array
+    time: Array
+    growth: Array  # d log |λ|_max / dt
     vector: Array
-    age: Array
-    interval: Array
+    since: Array
 
-    @property
-    def due(self) -> Array:
-        return self.age >= self.interval
+    def due(self, time: Array) -> Array:
+        return (self.since >= PATIENCE) | (self.at(time) > (1 + GROWN) * self.value)
+
+    def at(self, time: Array) -> Array:
+        """What it will be at a time to come: a radius too small makes a step unstable, one too large costs little."""
+        grown = jnp.exp(jnp.maximum(self.growth, 0) * (time - self.time))
+        return self.value * jnp.minimum(grown, MOST_GROWTH)
 
 
-def first_vector(g: Array) -> Array:
-    """Neither the gradient alone, which may be orthogonal to the leading eigenvector, nor noise alone."""
+def unmeasured(g: Array) -> Radius:
+    """Due at once. Neither the gradient alone, which may be orthogonal to the leading eigenvector, nor noise alone."""
     noise = jax.random.normal(jax.random.key(0), g.shape, g.dtype)
-    return _unit(_unit(g) + _unit(noise))
+    real = jnp.zeros((), dtype=float)
+    return Radius(real, real, real, _unit(_unit(g) + _unit(noise)), jnp.asarray(PATIENCE, dtype=int))
 
 
-def measure(gradient: Callable[[Array], Array], w: Array, last: Radius) -> tuple[Radius, Array]:
-    """The radius at w, and the gradients it took."""
+def measure(
+    gradient: Callable[[Array], Array], w: Array, time: Array, stiff: Array, last: Radius
+) -> tuple[Radius, Array]:
+    """The radius at w, and the gradients it took; `stiff` is a vector in which new leaders are likely to be seen."""
 
-    def body(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        v, value, _, products = carry
-        _, product = jax.jvp(gradient, (w,), (v,))
-        return _unit(product), jnp.sqrt(jnp.sum(product**2)), value, products + 1
+    start = _unit(last.vector + _unit(stiff))
+    value, v, products = _leader(lambda v: jax.jvp(gradient, (w,), (v,))[1], start)
+    usable = jnp.isfinite(value) & (value > 0)
+    value = jnp.where(usable, value, last.value.astype(w.dtype)).astype(last.value.dtype)
+    grows = (last.value > 0) & (time > last.time)
+    rate = jnp.log(value / jnp.where(grows, last.value, value)) / jnp.where(grows, time - last.time, 1)
+    vector = jnp.where(usable, v, last.vector)
+    growth = jnp.where(grows & usable, rate, last.growth)
+    return Radius(value, time, growth, vector, jnp.zeros_like(last.since)), GRADIENTS_PER_PRODUCT * products
 
-    def unsettled(carry: tuple[Array, Array, Array, Array]) -> Array:
-        _, value, before, products = carry
-        return (jnp.abs(value - before) > SETTLED * value) & (products < MOST_PRODUCTS)
 
-    value = last.value.astype(w.dtype)
-    # At least one product: as if the value before had been another one.
-    start = (last.vector, value, 2 * value + 1, jnp.asarray(0, dtype=int))
-    v, value, _, products = jax.lax.while_loop(unsettled, body, start)
-    change = jnp.abs(value - last.value) / jnp.maximum(value, np.finfo(w.dtype).tiny)
-    interval = jnp.where(
-        change < CALM, 2 * last.interval, jnp.where(change > MOVING, last.interval // 2, last.interval)
-    )
-    interval = jnp.clip(interval, 1, LONGEST_INTERVAL)
-    usable = jnp.isfinite(value)
-    radius = Radius(
-        jnp.where(usable, value, last.value).astype(last.value.dtype),
-        jnp.where(usable & (value > 0), v, last.vector),
-        jnp.zeros_like(last.age),
-        interval,
-    )
-    return radius, GRADIENTS_PER_PRODUCT * products
+def _leader(product: Callable[[Array], Array], start: Array) -> tuple[Array, Array, Array]:
+    """The largest |Ritz value|, its vector, and the products it took (Lanczos)."""
+    begin = jnp.zeros((MOST_PRODUCTS + 1, start.size), start.dtype).at[0].set(start)
+    T = jnp.zeros((MOST_PRODUCTS, MOST_PRODUCTS), start.dtype)
+    nothing = jnp.zeros((), start.dtype)
+
+    def body(carry: Krylov) -> Krylov:
+        basis, T, value, _, j = carry
+        u = product(basis[j])
+        column = basis[:-1] @ u
+        T = T.at[:, j].set(column).at[j, :].set(column)
+        basis = basis.at[j + 1].set(_unit(u - column @ basis[:-1]))
+        return basis, T, jnp.max(jnp.abs(jnp.linalg.eigvalsh(T))), value, j + 1
+
+    def unsettled(carry: Krylov) -> Array:
+        *_, value, before, j = carry
+        return (j < 2) | ((value - before > SETTLED * value) & (j < MOST_PRODUCTS))
+
+    basis, T, value, _, j = jax.lax.while_loop(unsettled, body, (begin, T, nothing, nothing, jnp.asarray(0, dtype=int)))
+    values, vectors = jnp.linalg.eigh(T)
+    return value, _unit(vectors[:, jnp.argmax(jnp.abs(values))] @ basis[:-1]), j
 
 
 def _unit(v: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from jax import Array
 
 from steppe.dynamics.flow import radius as radius_
-from steppe.dynamics.flow.method import Attempt, Gradient, Method
+from steppe.dynamics.flow.method import Attempt, Gradient, Method, estimate
 from steppe.dynamics.flow.state import Point, State
 from steppe.problems import Problem
 
@@ -39,10 +39,8 @@ def start(problem: Problem, w: Array, horizon: Array) -> State:
     loss, g = jax.value_and_grad(problem.loss)(w)
     real = jnp.zeros((), dtype=float)
     point = Point(real, w, loss, g)
-    due = jnp.asarray(1, dtype=int)  # with a type of its own: a weak one would compile the loop twice
-    radius = radius_.Radius(real, radius_.first_vector(g), due, due)
-    zero = jnp.asarray(0, dtype=int)
-    return State(point, point, real, radius, due, loss, zero, jnp.asarray(False), horizon)
+    none = jnp.asarray(0, dtype=int)  # with a type of its own: a weak one would compile the loop twice
+    return State(point, point, real, radius_.unmeasured(g), none + 1, loss, none, jnp.asarray(False), horizon)
 
 
 def step(problem: Problem, method: Method, rtol: Array, state: State) -> State:
@@ -69,7 +67,8 @@ def step(problem: Problem, method: Method, rtol: Array, state: State) -> State:
 
 def _untried(state: State) -> Trial:
     now, zero = state.now, jnp.zeros_like(state.h)
-    nothing = Attempt(now.w, now.loss, now.g, jnp.zeros_like(now.w), jnp.asarray(0, dtype=int))
+    error = estimate(now.t - state.before.t, now.w - state.before.w, state.before.g, now.g)
+    nothing = Attempt(now.w, now.loss, now.g, error, jnp.asarray(0, dtype=int))
     at_rest = jnp.all(now.g == 0)
     none = jnp.zeros_like(state.gradients)
     return Trial(nothing, zero, state.h, zero, at_rest, state.radius, none, none)
@@ -79,8 +78,8 @@ def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, tria
     now, radius = state.now, trial.radius
     # A rejected step may have been unstable: measure again before the next one, unless that was done here.
     radius, spent = jax.lax.cond(
-        radius.due | ((trial.rejections > 0) & (radius.age > 0)),
-        lambda r: radius_.measure(lambda w: gradient(w)[1], now.w, r),
+        radius.due(now.t) | ((trial.rejections > 0) & (radius.since > 0)),
+        lambda r: radius_.measure(lambda w: gradient(w)[1], now.w, now.t, trial.attempt.error, r),
         lambda r: (r, jnp.zeros_like(trial.gradients)),
         radius,
     )
@@ -92,6 +91,7 @@ def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, tria
     left = state.horizon - now.t
     # Two equal steps rather than a long one and a crumb.
     h = jnp.where(wanted >= left, left, jnp.where(2 * wanted > left, left / 2, wanted))
+    bound = jnp.maximum(radius.at(now.t + h), bound)
     new = method.attempt(gradient, now.w, now.g, h, bound)
     size = jnp.maximum(jnp.maximum(_norm(now.w), _norm(new.w)), np.finfo(now.w.dtype).tiny)
     error = _norm(new.error) / (rtol * size)
@@ -120,7 +120,7 @@ def _accepted(state: State, trial: Trial) -> State:
     now, new = state.now, trial.attempt
     t = jnp.where(trial.h >= state.horizon - now.t, state.horizon, now.t + trial.h)
     still = jnp.where(new.loss < state.least_loss, 0, state.still + 1)
-    radius = trial.radius._replace(age=trial.radius.age + 1)
+    radius = trial.radius._replace(since=trial.radius.since + new.gradients)
     return State(
         Point(t, new.w, new.loss, new.g), now, trial.next_h, radius,
         state.gradients + trial.gradients, jnp.minimum(state.least_loss, new.loss), still, state.stuck, state.horizon,
