@@ -33,7 +33,10 @@ def blend(fresh: Joint, stale: Matrix, values: Vector, count: int) -> tuple[Vect
     kept = length > 0.5  # what lies mostly in it is fresh already
     scaled = (U[:, kept] / np.sqrt(length[kept])).T
     coupling = T[:, 1:].T @ (scaled @ common).T
-    block = U[:, kept].T @ (values[:, None] * U[:, kept])
+    # What is left of s_i A₀ s_j when the parts along the fresh space, which are known, are taken out.
+    across = inside @ common.T
+    outer = np.diag(values) - inside @ H @ inside.T - across - across.T
+    block = scaled @ outer @ scaled.T
     others, X = np.linalg.eigh(np.block([[np.diag(theta[1:]), coupling], [coupling.T, block]]))
     X = X[:, ::-1][:, : count - 1].T
     part = X[:, len(theta) - 1 :] @ scaled

@@ -19,7 +19,7 @@ from steppe.linalg.start import NOISE, start
 from steppe.linalg.subspace import Subspace
 
 # A kept vector within this share of the leader may overtake it before the next call, and is multiplied.
-REACH = 0.1
+REACH = 0.05
 
 # A leader that lost this share of its value may have lost its place to a vector that was never seen.
 FALL = 0.2
@@ -27,8 +27,8 @@ FALL = 0.2
 # Growth below this share of the growth before announces a fall.
 SLOWS = 0.99
 
-# The error of the Ritz value is estimated, not bounded: stop at a tenth of what was asked.
-SAFETY = 0.1
+# The error of the Ritz value is estimated, not bounded: stop at this share of what was asked.
+SAFETY = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,15 @@ class Tracker:
     """Follows λ_max along a trajectory: `estimate, tracker = tracker.measure(matvec)`, a pure step.
 
     Kept from call to call: the `keep` leading Ritz vectors with their values, the leader of the call before, and a
-    `watch` vector orthogonal to them. A call multiplies the leader, those within 10% of what the leader has become, the
+    `watch` vector orthogonal to them. A call multiplies the leader, those within 5% of what the leader has become, the
     second every other time and always where the growth slows down, and the leader before it where that is another
     direction; then it follows a Lanczos chain in their complement, one product at least, from the leader's residual
     with an admixture of a kept vector not multiplied, the watch and fresh noise, until the estimated error of the Ritz
-    value is small for rtol, at most `max_matvecs` products in all, and all of them where the leader falls: three or
-    four for an isolated leader. Another eigenvector that overtakes is among the multiplied ones, or is found by the
-    watch, a power iteration across the calls that the noise feeds. The first call, and every call of `certify`, is the
-    certified Lanczos of `largest`, warm-started.
+    value is small for rtol: two or three products for an isolated leader, at most `max_matvecs`. Where the leader
+    falls it takes all of them, one along the residual of the second, which is likely to lead next. Another eigenvector
+    that overtakes is among the multiplied ones, or is found by the watch, a power iteration across the calls that the
+    noise feeds: one that was never seen at all is found some calls late. The first call, and every call of `certify`,
+    is the certified Lanczos of `largest`, warm-started.
 
     The interval of `measure` is honest about what so few products prove: a fresh random direction sees an
     unknown eigenvector with weight 1/p, so the upper end is far away and `converged` is False where `settled`,
@@ -113,10 +114,12 @@ class Tracker:
         kept = self._near(float(self.values[0]))
         fresh = Subspace.multiplied(a, self._with_before(self.vectors[:kept]))
         fresh = fresh.ritz(len(fresh.rows))
-        # Where the leader falls another one is about to lead: all the products go into knowing the next ones.
         falls = float(fresh.values[0]) < self.values[0] - self.rtol * abs(self.values[0])
         while kept < self._near(float(fresh.values[0])):
-            fresh, kept = self._with_kept(fresh, a, kept), kept + 1
+            fresh, kept = self._with(fresh, a, self.vectors[kept]), kept + 1
+        if falls and 1 < len(fresh.rows) <= self.max_matvecs - 3:
+            # Another one is about to lead: without its own residual it is known to no better than the last time.
+            fresh = self._with(fresh, a, fresh.residuals[1])
         count = len(fresh.rows)
         first = start(self.p, warm=self._warm(fresh, kept), against=fresh.rows, key=rng)
         chain = Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows)
@@ -130,9 +133,7 @@ class Tracker:
             # for the width of gap that is believed.
             below = max(float(found.values[count]), value - abs(value))
             error = eigenvalue_upper(0, found.ritz(count), below) - value
-            # Two products for the watch, fewer where many vectors are watched already.
-            least = self.max_matvecs if falls else min(kept + 2, 4)
-            enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and a.matvecs >= least
+            enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and not falls
             if enough or chain.broken or a.matvecs >= self.max_matvecs:
                 break
         sigma = complement_upper(chain, first.weight(0.5 * (1.0 - self.confidence)))
@@ -167,11 +168,11 @@ class Tracker:
         left = project(self.before, rows)
         return np.vstack([rows, left]) if left @ left > SAFETY * self.rtol else rows
 
-    def _with_kept(self, fresh: Subspace, a: Operator, k: int) -> Subspace:
-        """With the kept vector k multiplied too, unless the leader of the call before has told all of it."""
-        assert self.vectors is not None
-        left = project(self.vectors[k], fresh.rows)
-        return fresh.extended(a, left).ritz(len(fresh.rows) + 1) if left @ left > SAFETY * self.rtol else fresh
+    def _with(self, fresh: Subspace, a: Operator, row: Vector) -> Subspace:
+        """With another direction multiplied too, unless what is known has told all of it."""
+        left = project(row, fresh.rows)
+        told = left @ left <= SAFETY * self.rtol * (row @ row)
+        return fresh if told else fresh.extended(a, left).ritz(len(fresh.rows) + 1)
 
     def _near(self, leader: float) -> int:
         """How many of the kept vectors may lead where the leader has this value, as far as products allow."""

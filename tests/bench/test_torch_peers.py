@@ -20,9 +20,11 @@ def net():
 def test_its_largest_eigenvalue(module, name):
     pytest.importorskip(module)
     p = net()
-    (work,) = [work for found, work in torch_peers.peers(p, p.w0).items() if found.startswith(name)]
-    value, products = work()
+    works = [work for found, work in torch_peers.peers(p, p.w0).items() if found.startswith(name)]
+    assert works
     truth = np.linalg.eigvalsh(jax.hessian(p.loss)(p.w0))[-1]
-    # PyHessian stops at a change of 1e-4 between two steps, which is not its error.
-    assert value == pytest.approx(truth, rel=5e-3)
-    assert 2 <= products <= torch_peers.MOST
+    for work in works:
+        value, products = work()
+        # PyHessian stops at a change of 1e-4 between two steps, which is not its error.
+        assert value == pytest.approx(truth, rel=5e-3)
+        assert 2 <= products <= torch_peers.MOST

@@ -63,9 +63,17 @@ def test_a_blend_is_the_ritz_problem_with_the_products_that_are_known(family, co
     kept = sizes**2 > 0.5
     S = (U[:, kept] / sizes[kept]).T @ outside
     V = np.vstack([full.rows[1:], S])
-    # A on the span of the rows but the first, with the earlier operator where both sides are stale.
-    H = V @ A @ V.T
-    H[4:, 4:] = U[:, kept].T @ np.diag(old) @ U[:, kept]
+    # A on the span of the rows but the first. Where both sides are outside, what is missing to the earlier values: with
+    # all that is known of s A s put together, s_i A s_j must be old_i δ_ij again.
+    inside = stale @ full.rows.T
+    across = inside @ full.rows @ A @ outside.T
+    missing = np.diag(old) - inside @ full.H @ inside.T - across - across.T
+    H, T = V @ A @ V.T, (U[:, kept] / sizes[kept]).T
+    H[4:, 4:] = T @ missing @ T.T
+    if kept.all():
+        whole = np.block([[full.H, full.rows @ A @ S.T], [S @ A @ full.rows.T, H[4:, 4:]]])
+        along = np.hstack([inside, stale @ S.T])
+        np.testing.assert_allclose(along @ whole @ along.T, np.diag(old), atol=1e-12)
     expected = np.append(full.values[0], np.linalg.eigvalsh(H)[::-1])[:count]
     np.testing.assert_allclose(values, expected, atol=1e-12)
     np.testing.assert_allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-12)

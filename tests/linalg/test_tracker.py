@@ -52,16 +52,16 @@ def grown(values):
     return follow((v * np.diag(spectrum_with(0.4, 1.0)) for v in values), Tracker(P, key=0))
 
 
-def test_an_isolated_leader_takes_three_products_and_the_next_one_every_other_time():
-    """It, and two for the watch; the next one too until the growth is known."""
+def test_an_isolated_leader_takes_two_products_and_the_next_one_every_other_time():
+    """It, and one for the watch; the next one too until the growth is known."""
     history = grown(1 + 0.01 * np.arange(12))
-    assert [e.matvecs for e, _ in history[1:]] == [4, 4, 4, 3, 4, 3, 4, 3, 4, 3, 4]
+    assert [e.matvecs for e, _ in history[1:]] == [3, 3, 3, 2, 3, 2, 3, 2, 3, 2, 3]
     assert all(tracker.settled for _, tracker in history)
 
 
 def test_the_next_one_is_always_watched_where_growth_slows():
     history = grown(2 - 0.9 ** np.arange(12.0))
-    assert [e.matvecs for e, _ in history[1:]] == [4] * 11
+    assert [e.matvecs for e, _ in history[1:]] == [3] * 11
 
 
 def test_intervals_cover_and_settled_speaks_of_the_value():
@@ -96,13 +96,13 @@ def test_a_crossing_is_noticed_at_once():
     assert crossings == [11]
 
 
-@pytest.mark.parametrize(("keep", "lag"), [(2, 8), (4, 6)])
+@pytest.mark.parametrize("keep", [2, 4])
 @pytest.mark.parametrize("key", range(4))
-def test_an_eigenvector_it_had_no_component_in_is_found_by_the_noise(keep, lag, key):
+def test_an_eigenvector_it_had_no_component_in_is_found_by_the_noise(keep, key):
     """A direction of the bulk grows past the leader; no vector kept at the start has any component in it.
 
-    The noise gives it 0.1/√300 of the chain, and each call of two products multiplies that by 1/0.9² or more
-    against the largest eigenvalue not kept: found within a few calls of the crossing, mostly before it.
+    The noise gives it 0.1/√300 of the chain, and one product a call multiplies that by λ/0.95 at least against what is
+    kept and by more against the rest: found before it is half as large again as the leader was.
     """
     start = spectrum_with(0.5, 0.9, 0.95, 1.0)
     tracker = Tracker(P, keep=keep, key=key)
@@ -118,7 +118,7 @@ def test_an_eigenvector_it_had_no_component_in_is_found_by_the_noise(keep, lag, 
         late += abs(estimate.value - d.max()) > 1e-3 * d.max()
         takeovers += tracker.takeover
     assert takeovers == 1
-    assert late <= lag
+    assert late < (1.5 - 1.0) / 0.03
     assert abs(tracker.vector[7]) > 0.999
 
 

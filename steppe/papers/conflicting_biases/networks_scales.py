@@ -23,7 +23,9 @@ _LAPTOP_EXAMPLES: Mapping[Architecture, int] = {
 _AROUND = (0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
 # Rows of the paper's own scale whose grids would take a day (here 500,000 steps of 13 GFLOP, a fourth of them at the
 # least rate): some of the fine grid's rates, and some up to divergence.
-_THINNED = {"fcn-tanh-cifar-10-5k-mse-0.1": (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)}
+_THINNED: Mapping[str, tuple[float, ...]] = {
+    "fcn-tanh-cifar-10-5k-mse-0.1": (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0),
+}
 # The fine grid's, thinned out, and some up to divergence.
 _FEW = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0)
 _STAND_INS: Mapping[Data, Data] = {"mnist": "digits", "cifar10": "digits", "housing": "breast-cancer"}
