@@ -111,6 +111,25 @@ class Tracker:
         if self.vectors is None or self.values is None or self.p <= self.max_matvecs:
             return self.certify(matvec)
         a, rng = Operator(matvec, self.p, self.precision), self._rng()
+        fresh, kept, falls = self._multiplied(a)
+        first = start(self.p, warm=self._warm(fresh, kept), against=fresh.rows, key=rng)
+        joint = Joint(fresh, Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows))
+        value, error, gain = self._followed(joint, a, rng, to_the_end=falls)
+        estimate = self._estimate(joint, value, first.weight(0.5 * (1.0 - self.confidence)), a.matvecs)
+        values, vectors = blend(joint, self.vectors[kept:], self.values[kept:], self.keep + 1)
+        leading, dropped = vectors[: self.keep], vectors[self.keep :].sum(axis=0)
+        after = self._after(values[: self.keep], leading, _watch(joint.chain, leading, dropped))
+        # Fallen so far, or below all that was kept, that a vector never seen may lead.
+        fell = value < max(self.values[0] - FALL * abs(self.values[0]), self.values[-1])
+        # In a cluster the estimate, which divides by a gap, is far too large; the next product gains less than this.
+        # Of a leader that is new it was seen half too small, and the gain says little of it.
+        doubt = 2.0 * error if after.takeover else min(error, gain)
+        return estimate, replace(after, fell=fell, settled=doubt <= self.rtol * abs(value) and not fell)
+
+    def _multiplied(self, a: Operator) -> tuple[Subspace, int, bool]:
+        """The span of those that may lead, how many of the kept vectors are in it, and whether the leader falls."""
+        assert self.vectors is not None
+        assert self.values is not None
         kept = self._near(float(self.values[0]))
         fresh = Subspace.multiplied(a, self._with_before(self.vectors[:kept]))
         fresh = fresh.ritz(len(fresh.rows))
@@ -120,11 +139,14 @@ class Tracker:
         if falls and 1 < len(fresh.rows) <= self.max_matvecs - 3:
             # Another one is about to lead: without its own residual it is known to no better than the last time.
             fresh = self._with(fresh, a, fresh.residuals[1])
-        count = len(fresh.rows)
-        first = start(self.p, warm=self._warm(fresh, kept), against=fresh.rows, key=rng)
-        chain = Krylov(a, first.vector[None], capacity=self.max_matvecs, against=fresh.rows)
-        joint = Joint(fresh, chain)
-        value = float(fresh.values[0])
+        return fresh, kept, falls
+
+    def _followed(
+        self, joint: Joint, a: Operator, rng: np.random.Generator, *, to_the_end: bool
+    ) -> tuple[float, float, float]:
+        """Grows the chain until the leading Ritz value is good enough; that value, its estimated error and the gain of
+        the last product."""
+        chain, count, value = joint.chain, len(joint.known.rows), float(joint.known.values[0])
         while True:
             joint.grow(rng)
             found = joint.projection(chain.size).ritz(count + chain.size)
@@ -133,29 +155,18 @@ class Tracker:
             # for the width of gap that is believed.
             below = max(float(found.values[count]), value - abs(value))
             error = eigenvalue_upper(0, found.ritz(count), below) - value
-            enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and not falls
+            enough = error <= max(SAFETY * self.rtol * abs(value), joint.error) and not to_the_end
             if enough or chain.broken or a.matvecs >= self.max_matvecs:
-                break
-        sigma = complement_upper(chain, first.weight(0.5 * (1.0 - self.confidence)))
-        bound = min(eigenvalue_upper(0, joint.projection(n), sigma) for n in range(chain.size + 1))
+                return value, error, gain
+
+    def _estimate(self, joint: Joint, value: float, weight: float, matvecs: int) -> Estimate:
+        """With the interval that the chain's random part, of this `weight`, proves."""
+        sigma = complement_upper(joint.chain, weight)
+        bound = min(eigenvalue_upper(0, joint.projection(n), sigma) for n in range(joint.chain.size + 1))
         lower, upper = value - joint.error, max(value, bound) + joint.error
-        estimate = Estimate(
-            value, lower, upper, self.confidence, a.matvecs, converged=upper - lower <= self.rtol * abs(value)
+        return Estimate(
+            value, lower, upper, self.confidence, matvecs, converged=upper - lower <= self.rtol * abs(value)
         )
-        values, vectors = blend(joint, self.vectors[kept:], self.values[kept:], self.keep + 1)
-        leading, dropped = vectors[: self.keep], vectors[self.keep :].sum(axis=0)
-        # A step of the power iteration that runs across calls in the complement of what is kept, and the vector that
-        # just missed being kept, with the same sign.
-        watch = outside(chain.onward(), leading)
-        watch = watch + np.copysign(1.0, watch @ dropped) * dropped
-        watch /= max(float(np.linalg.norm(watch)), 1e-300)
-        # Fallen so far, or below all that was kept, that a vector never seen may lead.
-        fell = value < max(self.values[0] - FALL * abs(self.values[0]), self.values[-1])
-        after = self._after(values[: self.keep], leading, watch)
-        # In a cluster the estimate, which divides by a gap, is far too large; the next product gains less than this.
-        # Of a leader that is new it was seen half too small, and the gain says little of it.
-        doubt = 2.0 * error if after.takeover else min(error, gain)
-        return estimate, replace(after, fell=fell, settled=doubt <= self.rtol * abs(value) and not fell)
 
     def _with_before(self, rows: Matrix) -> Matrix:
         """The rows and, where it lies outside them enough to matter, the leader of the call before the last.
@@ -206,3 +217,11 @@ class Tracker:
             self, values=values, growth=growth, slows=slows, vectors=vectors, watch=watch, before=self.vector,
             calls=self.calls + 1, takeover=takeover, settled=False, fell=False,
         )  # fmt: skip
+
+
+def _watch(chain: Krylov, leading: Matrix, dropped: Vector) -> Vector:
+    """A step of the power iteration that runs across calls in the complement of what is kept, and the vector that
+    just missed being kept, with the same sign."""
+    watch = outside(chain.onward(), leading)
+    watch = watch + np.copysign(1.0, watch @ dropped) * dropped
+    return watch / max(float(np.linalg.norm(watch)), 1e-300)

@@ -10,14 +10,14 @@ from steppe.papers.conflicting_biases.networks_table import Row
 
 # Width and depth; those of an FCN are scaled instead, so that wide stays wide and deep stays deep.
 _LAPTOP: Mapping[Architecture, tuple[int, int]] = {
-    "cnn": (8, 2), "cnn-bn": (8, 2), "resnet": (4, 1), "vit": (32, 2), "transformer": (32, 1),
+    "cnn": (8, 2), "cnn-bn": (8, 2), "resnet": (4, 1), "vit": (16, 1), "transformer": (32, 1),
 }  # fmt: skip
 _SMOKE: Mapping[Architecture, tuple[int, int]] = {
     "cnn": (4, 2), "cnn-bn": (4, 2), "resnet": (4, 1), "vit": (16, 1), "transformer": (16, 1),
 }  # fmt: skip
 # Examples: a gradient of those of few parameters takes as long as one of a wide FCN.
 _LAPTOP_EXAMPLES: Mapping[Architecture, int] = {
-    "cnn": 300, "cnn-bn": 300, "resnet": 200, "vit": 300, "transformer": 300,
+    "cnn": 300, "cnn-bn": 300, "resnet": 200, "vit": 100, "transformer": 300,
 }  # fmt: skip
 # Rates in η_c, around it and up to divergence: a sixth of the steps that the grids take.
 _AROUND = (0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
@@ -45,7 +45,7 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
         goal = max(row.goal, 0.03 if row.setting.loss == "half_mse" else 0.1)
         multiples = () if row.setting.architecture == "fcn" else _AROUND
         return Swept(
-            laptop(row.setting), goals(goal), patience=5.0, steps=50_000, share=0.5, all_sharpness=all_sharpness,
+            laptop(row.setting), goals(goal), patience=5.0, steps=100_000, share=0.5, all_sharpness=all_sharpness,
             multiples=multiples,
         )  # fmt: skip
     return smoke_spec(smoke(row.setting), all_sharpness=all_sharpness)
