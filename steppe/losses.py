@@ -81,7 +81,6 @@ half_mse = Loss("half_mse", lambda f, y: 0.5 * jnp.sum((f - y) ** 2), _same_shap
 cross_entropy = Loss("cross_entropy", lambda f, y: -jnp.mean(_log_likelihood(f, y)), _classes)
 
 
-@cache  # one object for each p, so that equal problems share compiled code
 def logistic(*, smoothing: float = 0.0) -> Loss:
     """Logistic loss with label smoothing p, minimised at f = y ln((1 − p)/p) (wen2023, definition A.2, corrected).
 
@@ -91,11 +90,25 @@ def logistic(*, smoothing: float = 0.0) -> Loss:
     p = check.number("smoothing", smoothing, minimum=0.0)
     if p >= 0.5:
         check.refuse("smoothing", "below 0.5", smoothing, "At 0.5 the two labels mean the same.")
+    return _logistic(p)
 
+
+@cache  # one object for each p, however it was given, so that equal problems share compiled code
+def _logistic(p: float) -> Loss:
     def example(f: Array, y: Array) -> Array:
         return jnp.mean((1 - p) * jax.nn.softplus(-y * f) + p * jax.nn.softplus(y * f))
 
     return Loss("logistic", example, _signs, p)
+
+
+def ours(loss: Loss) -> bool:
+    """Whether it is a loss of this module, whose derivatives and distribution are known: a user's own may carry the
+    name of one.
+
+    >>> ours(mse), ours(logistic()), ours(Loss("mse", lambda f, y: jnp.sum((f - y) ** 4), _same_shape))
+    (True, True, False)
+    """
+    return loss in (mse, half_mse, cross_entropy) or loss == _logistic(loss.smoothing)
 
 
 def named(name: str) -> Loss:

@@ -14,7 +14,7 @@ def spectrum(numbers: Mapping[str, Any]) -> Any:
 
     `numbers`: title, grid, density, stderr, sharpness, lower, upper, confidence, and lr (or None) for the line 2/η.
     """
-    figure, axes = canvas(1, 1, width=5.2, height=3.2)
+    figure, axes = canvas(1, 1, width=5.2, height=3.5)
     axis = axes[0, 0]
     grid, density, error = (np.asarray(numbers[name], dtype=float) for name in ("grid", "density", "stderr"))
     floor = density.max() * 1e-6
@@ -32,5 +32,6 @@ def spectrum(numbers: Mapping[str, Any]) -> Any:
     axis.set_xlabel("eigenvalue of ∇²L")
     axis.set_ylabel("density")
     axis.set_title(numbers["title"])
-    axis.legend(loc="upper right")
+    # Below: lines and peaks may stand anywhere on the axis.
+    figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -39,7 +39,6 @@ class Krylov:
         self.H = np.zeros((capacity, capacity))
         self.B = np.zeros((self.b, capacity))
         self.products = 0
-        self.scale = 0.0  # max ‖Av‖ over the basis, a lower bound of ‖A‖
         self.skew = 0.0  # norm of what symmetry says is zero: the rounding that can be seen
         self.broken = False  # span V is invariant to float64 rounding
         self.roots: list[float] = []
@@ -72,6 +71,11 @@ class Krylov:
         return self.H[: self.size, last] @ self.basis + self.B[: self.width, last] @ self.next
 
     @property
+    def scale(self) -> float:
+        """A lower bound of ‖A‖, from all products: a chain beside known eigenvectors may see nothing but rounding."""
+        return self.a.scale
+
+    @property
     def rounding(self) -> float:
         """‖E‖ such that the decomposition is exact for A + E: the errors F of the products have
         ‖F‖ ≤ √products · precision · ‖A‖, enter E = FVᵀ + VFᵀ twice, and their visible part is measured."""
@@ -82,14 +86,13 @@ class Krylov:
         m, w = self.size, self.width
         W = np.stack([self.a(q) for q in self.next])
         self.products += w
-        self.scale = max(self.scale, *(length(row) for row in W))
         if len(self.against):
             W -= (W @ self.against.T) @ self.against
         V = self.rows[: m + w]
         h = W @ V.T
         diagonal = 0.5 * (h[:, m:] + h[:, m:].T)
         unseen = np.hstack([h[:, :m] - self.B[:w, :m], h[:, m:] - diagonal])
-        self.a.asymmetric(float(np.abs(unseen).max()), self.scale)
+        self.a.asymmetric(float(np.abs(unseen).max()))
         self.skew = float(np.hypot(self.skew, length(unseen)))
         self.H[m : m + w, :m] = self.B[:w, :m]
         self.H[:m, m : m + w] = self.B[:w, :m].T

@@ -6,6 +6,7 @@ import numpy as np
 
 from steppe import check
 from steppe.linalg.arguments import Vector, dimension
+from steppe.linalg.orthogonal import length
 
 Matvec = Callable[[np.ndarray], np.ndarray]
 
@@ -44,6 +45,7 @@ class Operator:
         self._matvec = matvec
         self.p = dimension(p)
         self.matvecs = 0
+        self.scale = 0.0  # max ‖Av‖/‖v‖ so far, a lower bound of ‖A‖
         # The basis is float64, so a perfect product still leaves float64 rounding in the projections.
         self.precision = ROUNDING * float(np.finfo(np.float64).eps)
         if precision is not None:
@@ -66,11 +68,12 @@ class Operator:
         # A copy: lambda v: v hands back a row of the basis, which must not be written into.
         result: Vector = np.array(came, dtype=np.float64)
         check.finite("matvec", result, "Its product is not finite: are the parameters, or the loss, finite?")
+        self.scale = max(self.scale, length(result) / (length(v) or 1.0))
         return result
 
-    def asymmetric(self, gap: float, scale: float) -> None:
-        """Refuses the operator where ⟨u, Av⟩ − ⟨Au, v⟩ = gap is beyond any rounding of ‖A‖ ≈ scale."""
-        if gap > ASYMMETRY * scale:
+    def asymmetric(self, gap: float) -> None:
+        """Refuses the operator where ⟨u, Av⟩ − ⟨Au, v⟩ = gap is beyond any rounding of products of unit vectors."""
+        if gap > ASYMMETRY * self.scale:
             rule = "symmetric, ⟨u, Av⟩ = ⟨Au, v⟩"
-            got = f"a difference of {gap:.3g} at ‖A‖ ≈ {scale:.3g}"
+            got = f"a difference of {gap:.3g} at ‖A‖ ≈ {self.scale:.3g}"
             check.refuse("matvec", rule, got, "Pass v ↦ (Av + Aᵀv)/2, or look for randomness in the product.")

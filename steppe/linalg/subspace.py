@@ -30,10 +30,10 @@ class Subspace:
         W = np.stack([a(v) for v in V])
         product = W @ V.T
         H = 0.5 * (product + product.T)
-        scale, skew = float(np.linalg.norm(W, axis=1).max()), float(np.linalg.norm(product - H))
-        a.asymmetric(skew, scale)
+        skew = float(np.linalg.norm(product - H))
+        a.asymmetric(skew)
         # As in Krylov.rounding.
-        error = 2.0 * float(np.sqrt(len(V))) * a.precision * scale + skew
+        error = 2.0 * float(np.sqrt(len(V))) * a.precision * a.scale + skew
         return cls(V, H, W - product @ V, error)
 
     def extended(self, a: Operator, row: Vector) -> "Subspace":

@@ -106,6 +106,7 @@ def xtrace(
     rtol: float = 0.05,
     confidence: float = 0.99,
     max_matvecs: int = 1000,
+    memory: float | None = None,
     precision: float | None = None,
     key: int | np.random.Generator,
 ) -> Estimate:
@@ -114,7 +115,8 @@ def xtrace(
     The interval is c jackknife standard errors to either side, c as for as many independent probes (see
     `multiplier`). More probes are added, at numbers fixed in advance (see `looks`), until its width is
     rtol |tr A|. An operator of rank < n is exact up to rounding; p products of unit vectors are taken where
-    that is no dearer. Holds four vectors of length p a probe.
+    that is no dearer. Holds four vectors of length p a probe: as many probes as `memory` has room for, in bytes, but
+    not fewer than an interval needs.
 
     >>> u = np.arange(1.0, 51.0)
     >>> round(xtrace(lambda v: u * (u @ v), 50, key=0).value, 6)   # 1² + … + 50²
@@ -125,9 +127,13 @@ def xtrace(
     p, rtol, delta = dimension(p), tolerance(rtol), 1.0 - probability(confidence)
     few = fewest(0.5 * delta)
     max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=min(p, 2 * few), remedy=FEW)
+    most = max_matvecs // 2
+    if memory is not None:
+        room = check.number("memory", memory, above=0.0, remedy="Pass a number of bytes, or None for no bound.")
+        most = min(most, int(room // (4 * 8 * p)))
     rng, a = generator(key), Operator(matvec, p, precision)
     seen = Gathered(a)
-    for n, share in looks(few, max(few, max_matvecs // 2), delta, keep=0.5):
+    for n, share in looks(few, max(few, most), delta, keep=0.5):
         if p <= 2 * n and a.matvecs + p <= max_matvecs:
             return unit_trace(a)
         seen.grow(min(n, p - 1), rng)

@@ -12,6 +12,7 @@ from steppe.measures.gaussian import expected_increase
 from steppe.measures.inputs import prepared
 from steppe.measures.measured import measured
 from steppe.measures.operators import FULL_BATCH, MEMORY, Statistics
+from steppe.measures.policy import check_policy
 from steppe.measures.randomness import Key
 from steppe.problems import Problem
 
@@ -50,18 +51,22 @@ def adaptive_sharpness(
 
     Kwon, Kim, Park and Choi 2021 (element-wise, ℓ₂); Andriushchenko et al. 2023 for the average.
     """
+    if kind not in ("average", "worst"):
+        check.refuse("kind", "'average' or 'worst'", kind, "Pass one of them.")
+    check_policy(problem, rtol=rtol, confidence=confidence, statistics=statistics, memory=memory, key=key)
     radius = check.number("radius", radius, above=0.0)
+    check.integer("max_evaluations", max_evaluations, minimum=1)
+    check.integer("steps", steps, minimum=1)
+    check.integer("restarts", restarts, minimum=0)
     w = prepared(problem, w)
     if kind == "average":
         estimate = expected_increase(
             problem, w, radius * jnp.abs(w), rtol=rtol, confidence=confidence, max_evaluations=max_evaluations,
             statistics=statistics, memory=memory, key=key,
         )  # fmt: skip
-    elif kind == "worst":
+    else:
         estimate = largest_increase(
             problem, w, jnp.abs(w), radius, steps=steps, restarts=restarts,
             statistics=statistics, memory=memory, key=key,
         )  # fmt: skip
-    else:
-        check.refuse("kind", "'average' or 'worst'", kind, "Pass one of them.")
     return measured(estimate, statistics)

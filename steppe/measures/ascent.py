@@ -15,10 +15,13 @@ from steppe.measures.operators.hessian import hessian
 from steppe.measures.operators.pieces import Pieces
 from steppe.measures.operators.statistics import Statistics
 from steppe.measures.randomness import Key, generator
+from steppe.measures.rounding import in_double, rounding
 from steppe.problems import Problem
 
-# The ascent rests when its step, relative to the radius, is this short.
+# The ascent rests when its step, relative to the radius, is this short; the rounding may hide as much of its height.
 _REST = 1e-4
+# Times that the rounding at its end is looked at.
+_ROUNDED = 8
 
 
 def largest_increase(
@@ -33,26 +36,42 @@ def largest_increase(
     memory: float,
     key: Key,
 ) -> Estimate:
-    """max L(w + scale ⊙ ε) − L(w) over ‖ε‖₂ ≤ radius: the best point found."""
+    """max L(w + scale ⊙ ε) − L(w) over ‖ε‖₂ ≤ radius: the best point found, sought again in float64 where rounding
+    hides the difference."""
     steps = check.integer("steps", steps, minimum=1)
     restarts = check.integer("restarts", restarts, minimum=0)
-    problem, w, pieces = settled(hessian.model, problem, w, statistics=statistics, memory=memory)
     root = jax.random.key(int(generator(key).integers(2**63)))
-    rho = jnp.asarray(radius, w.dtype)
-    # From 0 the first step goes along the gradient, to the edge: the point that ASAM itself takes.
-    starts = [jnp.zeros_like(w), *(jax.random.normal(k, w.shape, w.dtype) for k in jax.random.split(root, restarts))]
-    ends = [_ascent(problem, w, scale, rho, start, steps, pieces) for start in starts]
-    best, gradients = max(float(value) for value, _, _ in ends), sum(int(count) for _, count, _ in ends)
-    check.finite("L(w + step)", best, "The loss overflows at that distance: take a smaller radius.")
-    at_rest = all(bool(rest) for _, _, rest in ends)
-    return Estimate(best, best, math.inf, 1.0, gradients, converged=at_rest)
+
+    def found(problem: Problem, w: Array) -> tuple[float, float, int, bool]:
+        """(increase, its rounding, gradients, whether all ascents came to rest)."""
+        problem, w, pieces = settled(hessian.model, problem, w, statistics=statistics, memory=memory)
+        rho, size = jnp.asarray(radius, w.dtype), jnp.asarray(np.asarray(scale), w.dtype)
+        # From 0 the first step goes along the gradient, to the edge: the point that ASAM itself takes.
+        draws = jax.random.split(root, restarts)
+        starts = [jnp.zeros_like(w), *(jax.random.normal(k, w.shape, w.dtype) for k in draws)]
+        ends = [_ascent(problem, w, size, rho, start, steps, pieces) for start in starts]
+        value, e, _, _ = max(ends, key=lambda end: float(end[0]))
+        check.finite("L(w + step)", float(value), "The loss overflows at that distance: take a smaller radius.")
+        error = rounding(problem, w, pieces, jnp.tile(size * e, (_ROUNDED, 1)))
+        return float(value), error, sum(int(end[2]) for end in ends), all(bool(end[3]) for end in ends)
+
+    best, error, gradients, at_rest = found(problem, w)
+    if error > _REST * best and problem.w0.dtype != np.float64:
+        with jax.enable_x64(True):
+            wide = in_double(problem, problem.vector(w))
+            if wide is not None:
+                best, error, more, at_rest = found(*wide)
+                gradients += more
+    # No step at all attains 0.
+    lower = max(best - error, 0.0)
+    return Estimate(best, lower, math.inf, 1.0, gradients, converged=at_rest and error <= _REST * best)
 
 
 @eqx.filter_jit
 def _ascent(
     problem: Problem, w: Array, scale: Array, radius: Array, start: Array, steps: int, pieces: Pieces
-) -> tuple[Array, Array, Array]:
-    """(increase, gradients, whether it came to rest): a step longer by half after each success, half as long after
+) -> tuple[Array, Array, Array, Array]:
+    """(increase, ε, gradients, whether it came to rest): a step longer by half after each success, half as long after
     each failure, so that the loss never falls."""
 
     def loss(e: Array) -> Array:
@@ -79,5 +98,5 @@ def _ascent(
 
     first = inside(start)
     state: tuple[Array, ...] = (first, *jax.value_and_grad(loss)(first), jnp.ones((), w.dtype), jnp.ones((), int))
-    _, value, _, length, count = jax.lax.while_loop(going, step, state)
-    return value - loss(jnp.zeros_like(w)), count, length <= _REST
+    e, value, _, length, count = jax.lax.while_loop(going, step, state)
+    return value - loss(jnp.zeros_like(w)), e, count, length <= _REST

@@ -1,12 +1,24 @@
 """The density of the eigenvalues of the Hessian."""
 
+from dataclasses import dataclass, fields
+from typing import final
+
 import numpy as np
 from jax import Array
 
-from steppe import linalg
+from steppe import check, linalg
 from steppe.measures.operators import FULL_BATCH, MEMORY, Curvature, Statistics, hessian
+from steppe.measures.policy import check_policy
 from steppe.measures.randomness import Key, generator
 from steppe.problems import Problem
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MeasuredDensity(linalg.Density):
+    """A `Density` of a curvature; `statistics` is "full batch", "frozen" or "chunks of k"."""
+
+    statistics: str = "full batch"
 
 
 def density(
@@ -21,7 +33,7 @@ def density(
     statistics: Statistics = FULL_BATCH,
     memory: float = MEMORY,
     key: Key = 0,
-) -> linalg.Density:
+) -> MeasuredDensity:
     """(1/p) Σ_k δ(x − λ_k) of ∇²L(w), smoothed by a Gaussian of standard deviation `width`, with its standard error.
 
     Stochastic Lanczos quadrature with `probes` random vectors of `steps` products each. Its mean times p is tr ∇²L
@@ -36,8 +48,24 @@ def density(
 
     Ghorbani, Krishnan and Xiao 2019.
     """
+    check_policy(problem, curvature=curvature, statistics=statistics, memory=memory, key=key)
+    if grid is not None:
+        grid = _points(grid)
     operator = curvature(problem, w, statistics=statistics, memory=memory)
     with linalg.one_thread():
-        return linalg.spectral_density(
+        found = linalg.spectral_density(
             operator, operator.size, probes=probes, steps=steps, width=width, grid=grid, key=generator(key)
         )
+    return MeasuredDensity(**{f.name: getattr(found, f.name) for f in fields(found)}, statistics=str(statistics))
+
+
+def _points(grid: np.ndarray) -> np.ndarray:
+    """Here and not after all the products, where linalg meets the grid."""
+    try:
+        points = np.asarray(grid, dtype=np.float64)
+    except (TypeError, ValueError):
+        points = np.empty(())
+    if points.ndim != 1:
+        check.refuse("grid", "a vector of real numbers", grid, "Pass the points at which the density is wanted.")
+    check.finite("grid", points)
+    return points

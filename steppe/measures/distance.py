@@ -5,6 +5,7 @@ from typing import Any
 from jax import Array
 
 from steppe.estimate import Estimate
+from steppe.measures.inputs import vector
 from steppe.measures.norms import Order, norm
 from steppe.problems import Problem
 
@@ -17,4 +18,5 @@ def distance(problem: Problem, w: Array, *, to: Any = None, order: Order = 2) ->
     >>> distance(p, jnp.array([4.0, 5.0])).value
     5.0
     """
-    return norm(problem, problem.vector(w) - problem.vector(problem.w0 if to is None else to), order=order)
+    w = vector(problem, w)
+    return norm(problem, w - problem.vector(problem.w0 if to is None else to), order=order)

@@ -17,11 +17,24 @@ from steppe.problems.networks.closed_form import ClosedForm
 # Rows of a Jacobian, or columns of an identity, held at a time.
 _ROWS = 64
 
+# Entries of the Jacobian of all outputs that are no dearer to walk through than estimating: seconds of one core.
+_ENTRIES = 4e9
 
-def entries(problem: Problem, w: Array) -> int:
-    """The number of entries of the Jacobian of all outputs."""
-    outputs = eqx.filter_eval_shape(lambda problem, w: problem.predictions(w), problem, w)
-    return int(np.prod(outputs.shape)) * w.size
+
+def walkable(problem: Problem, w: Array, pieces: Pieces, passes: int) -> bool:
+    """Whether going through all rows of the Jacobian is no dearer than estimating by so many products.
+
+    A row takes the backward pass of its own example, or of all that see each other.
+    """
+    if treats_examples_alone(problem, w):
+        return outputs(problem, w) * w.size <= _ENTRIES
+    return outputs(problem, w) * pieces.size <= passes * len(problem)
+
+
+def outputs(problem: Problem, w: Array) -> int:
+    """The number of rows of the Jacobian of all outputs."""
+    shape = eqx.filter_eval_shape(lambda problem, w: problem.predictions(w), problem, w).shape
+    return int(np.prod(shape))
 
 
 @eqx.filter_jit
@@ -57,16 +70,31 @@ def _by_example(problem: Problem, w: Array) -> Array:
 
 @eqx.filter_jit
 def _by_output(problem: Problem, w: Array, pieces: Pieces) -> Array:
-    """The same where examples see each other: ⟨∇²_f L, J Jᵀ⟩ with the Jacobian of all outputs at once."""
+    """The same where examples see each other: the rows of an example's outputs by backward passes through them all."""
 
     def one(piece: Problem) -> Array:
-        f, pull = jax.vjp(lambda v: piece.predictions(v).ravel(), w)
-        J = jax.lax.map(lambda row: pull(row)[0], jnp.eye(f.size, dtype=f.dtype), batch_size=_ROWS)
-        shape = jax.eval_shape(piece.predictions, w).shape
-        bend = jax.hessian(lambda g: piece.criterion(g.reshape(shape), piece.y))(f)
-        return jnp.sum(bend * (J @ J.T))
+        f, rows = _pulled(piece.predictions, w)
+
+        def example(i: Array) -> Array:
+            J, y, shape = rows(i), piece.y[i], f.shape[1:]
+            bend = jax.hessian(lambda g: piece.criterion.example(g.reshape(shape), y))(f[i].ravel())
+            return jnp.sum(bend * (J @ J.T))
+
+        return jnp.mean(jax.lax.map(example, jnp.arange(len(piece))))
 
     return pieces.mean(problem, one)
+
+
+def _pulled(function: Callable[[Array], Array], w: Array) -> tuple[Array, Callable[[Array], Array]]:
+    """function(w), one row an example, and i ↦ the Jacobian of its i-th row."""
+    f, pull = jax.vjp(function, w)
+    width = f[0].size
+    units = jnp.eye(width, dtype=f.dtype).reshape(width, *f.shape[1:])
+
+    def rows(i: Array) -> Array:
+        return jax.vmap(lambda unit: pull(jnp.zeros_like(f).at[i].set(unit))[0])(units)
+
+    return f, rows
 
 
 def squared_rows(root: Root, problem: Problem, w: Array, pieces: Pieces) -> Array:
@@ -85,23 +113,22 @@ def _rows_by_example(root: Root, problem: Problem, w: Array) -> Array:
 @eqx.filter_jit
 def _rows(root: Root, problem: Problem, w: Array, pieces: Pieces) -> Array:
     def one(piece: Problem) -> Array:
-        f, pull = jax.vjp(root(piece, w), w)
-        rows = jnp.eye(f.size, dtype=f.dtype).reshape(f.size, *f.shape)
-        return jnp.sum(jax.lax.map(lambda row: jnp.sum(pull(row)[0] ** 2), rows, batch_size=_ROWS)) / len(piece)
+        _, rows = _pulled(root(piece, w), w)
+        return jnp.mean(jax.lax.map(lambda i: jnp.sum(rows(i) ** 2), jnp.arange(len(piece))))
 
     return pieces.mean(problem, one)
 
 
 def _batch(problem: Problem, w: Array) -> int:
     """Examples whose Jacobians are held at a time: not more than 2²⁵ entries, 256 MB in float64."""
-    return max(1, min(_ROWS, 2**25 * len(problem) // max(1, entries(problem, w))))
+    return max(1, min(_ROWS, 2**25 * len(problem) // max(1, outputs(problem, w) * w.size)))
 
 
 @eqx.filter_jit
-def diagonal_sum(product: Callable[[Array], Array], w: Array) -> Array:
-    """Σ_k eₖᵀ A eₖ."""
+def diagonal_sum(product: Callable[[Array], Array], w: Array, at_once: int) -> Array:
+    """Σ_k eₖᵀ A eₖ, not more than `at_once` products at a time."""
 
     def entry(k: Array) -> Array:
         return product(jnp.zeros_like(w).at[k].set(1))[k]
 
-    return jnp.sum(jax.lax.map(entry, jnp.arange(w.size), batch_size=_ROWS))
+    return jnp.sum(jax.lax.map(entry, jnp.arange(w.size), batch_size=max(1, min(_ROWS, at_once))))

@@ -4,15 +4,15 @@ from jax import Array
 
 from steppe import check, linalg
 from steppe.estimate import Estimate
-from steppe.measures.exact_trace import entries, squared_rows
+from steppe.measures.exact_trace import squared_rows, walkable
 from steppe.measures.measured import measured
 from steppe.measures.operators import FULL_BATCH, MEMORY, Statistics, empirical_fisher, fisher, smaller
 from steppe.measures.operators.curvature import settled
+from steppe.measures.policy import check_policy
 from steppe.measures.randomness import Key, generator
 from steppe.measures.sharpness import sharpness
+from steppe.measures.smoothness import refuse_kinked_loss
 from steppe.problems import Problem
-
-_ENTRIES = 4e9  # as in trace.py
 
 
 def fisher_sharpness(
@@ -64,11 +64,16 @@ def fisher_trace(
     >>> fisher_trace(p, p.w0).value
     25.0
     """
+    check_policy(
+        problem, rtol=rtol, confidence=confidence, max_matvecs=max_matvecs,
+        statistics=statistics, memory=memory, key=key,
+    )  # fmt: skip
     curvature = empirical_fisher if empirical else fisher
     assert curvature.root is not None
     meant, vector, pieces = settled(curvature.model, problem, w, statistics=statistics, memory=memory)
     max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=1)
-    if entries(meant, vector) <= _ENTRIES:
+    refuse_kinked_loss(meant, vector)
+    if walkable(meant, vector, pieces, max_matvecs):
         return measured(Estimate.exact(float(squared_rows(curvature.root, meant, vector, pieces))), statistics)
     operator = smaller(curvature, problem, vector, statistics=statistics, memory=memory)
     estimate = linalg.xtrace(
@@ -77,6 +82,7 @@ def fisher_trace(
         rtol=rtol,
         confidence=confidence,
         max_matvecs=max_matvecs,
+        memory=memory,
         key=generator(key),
     )
     return measured(estimate, statistics)

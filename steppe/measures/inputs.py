@@ -16,22 +16,48 @@ from steppe.problems.flat import Unravel
 from steppe.problems.problem import Predict
 
 
-def prepared(problem: Problem, w: Any) -> Array:
-    """`w` as a finite flat vector of a problem whose network gives the same predictions every time."""
+def a_problem(problem: Any) -> None:
     if not isinstance(problem, Problem):
         check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+
+
+def vector(problem: Problem, w: Any) -> Array:
+    """`w` as a flat vector of the problem, finite or not: to what is read off a run, divergence is a result."""
+    a_problem(problem)
     for leaf in jax.tree.leaves(w):
         if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
             check.refuse("w", "of a real floating type", str(jnp.result_type(leaf)), "Convert it: w.astype(float).")
-    vector = problem.vector(w)
-    check.finite("w", vector, "Curvature is defined at finite parameters only: has the run diverged?")
-    leaves, structure = jax.tree.flatten(problem.x)
-    shapes = tuple((a.shape, a.dtype) for a in leaves)
-    if _calls_out(problem.predict, problem.unravel, structure, shapes):
-        first, second = problem.predictions(vector), problem.predictions(vector)
+    return problem.vector(w)
+
+
+def steady_vector(problem: Problem, w: Any) -> Array:
+    """The same, of a network that is one function in JAX. What it calls outside of JAX is not looked at: that would
+    take two evaluations more at every moment that a run records."""
+    v = vector(problem, w)
+    _leaves_jax(problem)
+    return v
+
+
+def prepared(problem: Problem, w: Any) -> Array:
+    """`w` as a finite flat vector, of 32 bits at least, of a problem whose network gives the same predictions every
+    time."""
+    v = vector(problem, w)
+    check.finite("w", v, "Curvature is defined at finite parameters only: has the run diverged?")
+    for dtype in problem.unravel.dtypes:
+        if dtype.itemsize < 4:
+            # Rounded to three digits, ∇²L v is no longer linear in v, nor symmetric.
+            remedy = 'Build the problem from params.astype("float32") or float64.'
+            check.refuse("params", "float32 or float64 for curvature", str(dtype), remedy)
+    if _leaves_jax(problem):
+        first, second = problem.predictions(v), problem.predictions(v)
         if not np.array_equal(first, second, equal_nan=True):
             _refuse_randomness(f"a difference of {float(jnp.max(jnp.abs(first - second))):.3g} between two calls")
-    return vector
+    return v
+
+
+def _leaves_jax(problem: Problem) -> bool:
+    leaves, structure = jax.tree.flatten(problem.x)
+    return _calls_out(problem.predict, problem.unravel, structure, tuple((a.shape, a.dtype) for a in leaves))
 
 
 @lru_cache(maxsize=256)  # a network is looked at once, not at every step of a trajectory

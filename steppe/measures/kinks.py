@@ -1,6 +1,7 @@
 """Where a network of ReLU layers has no second derivative: pre-activations within rounding of a kink."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax
@@ -9,23 +10,32 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from steppe import check
+from steppe.measures import kink_jump
 from steppe.measures.equations import shaped
 from steppe.measures.inputs import prepared
-from steppe.measures.kink_sites import is_jump, jumps, margins, shifted, tolerance
+from steppe.measures.kink_jump import Entries
+from steppe.measures.kink_sites import Site, sites, tolerance
+from steppe.measures.operators.coupling import treats_examples_alone
+from steppe.measures.operators.curvature import Recomputed, settled
+from steppe.measures.operators.hessian import hessian
+from steppe.measures.operators.operator import Operator
 from steppe.measures.operators.pieces import part
 from steppe.measures.operators.statistics import FULL_BATCH
 from steppe.problems import Problem
 
 # Bytes of pre-activations held at a time.
 _MEMORY = 2**28
+# What a product with the jump holds: two sides, each with values, their tangents and the slopes of both.
+_COPIES = 8
 
 
 @dataclass(frozen=True, eq=False)
 class KinkedLayer:
     """The kinks of one layer: entry k is neuron `neurons[k]` (an index into the layer) on example `examples[k]`.
 
-    `examples` is −1 where the kink is one of the parameters alone. `matters` tells whether the gradient of the loss
-    jumps there; it does not where nothing behind the neuron is felt.
+    `examples` is −1 where the kink is one of the parameters alone. `matters` tells whether it has a part in a jump of
+    the Hessian that matters: see `kinks`.
     """
 
     name: str
@@ -46,16 +56,27 @@ class Kinks:
 
     @property
     def matter(self) -> int:
-        """How many of them make the gradient of the loss jump."""
+        """How many of them have a part in a jump of the Hessian that matters."""
         return sum(int(layer.matters.sum()) for layer in self.layers)
 
 
-def kinks(problem: Problem, w: Array) -> Kinks:
+def kinks(problem: Problem, w: Array, *, rtol: float = 1e-3, sharpness: float | None = None) -> Kinks:
     """The neurons and examples whose pre-activation is within rounding of a kink: |h| ≤ 16 ulp of its layer.
 
     Read off the network's own equations: relu, max, min, abs, clamp and where(a > b, …), of any network. A
     pre-activation that is zero whatever the parameters are is none, and a tie in max pooling is not looked at.
-    Costs a forward pass; where something is found, two gradients and a forward derivative more.
+
+    They matter where the two sides differ. Move w a little to and fro in a direction that the network does not know:
+    all of them switch, the Hessian jumps from H₋ to H₊ and the gradient from g₋ to g₊. They matter if
+
+        ‖H₊ − H₋‖ > rtol λ,   by which λ_max may then change (Weyl),   or   ‖g₊ − g₋‖ > rtol λ ‖w‖,
+
+    with λ the `sharpness`, by default ‖∇²L(w)‖ from a few products; then those do that have a part in the jump. So a
+    ReLU of an example that is fitted matters, its Jacobian jumps; one of 10⁵ examples does not. An rtol below half of
+    the digits is taken as that.
+
+    Costs a forward pass; where something is found, a few products with the Hessian of the examples concerned, and
+    without `sharpness` four with that of all.
 
     >>> import steppe
     >>> p = Problem(lambda w, x: jax.nn.relu(x @ w), jnp.array([1.0, -1.0]), jnp.array([[2.0, 1.0], [3.0, 3.0]]),
@@ -64,44 +85,84 @@ def kinks(problem: Problem, w: Array) -> Kinks:
     >>> len(found), found.matter, found.layers[0].examples.tolist()
     (1, 1, [1])
     """
+    rtol = check.number("rtol", rtol, above=0.0)
     w = prepared(problem, w)
-    names, shapes = eqx.filter_eval_shape(_margins, problem, w)
+    shapes = eqx.filter_eval_shape(_sites, problem, w)
     if not shapes:
         return Kinks(())
-    each = sum(int(np.prod(s.shape)) * s.dtype.itemsize for s in shapes) / len(problem)
-    pieces = FULL_BATCH.pieces(problem, w, max(1, int(_MEMORY / max(1.0, each))))
-    rows: dict[int, list[KinkedLayer]] = {}
-    for start, size in pieces.spans:
-        for k, layer in _of_piece(part(problem, start, size), w, start):
-            rows.setdefault(k, []).append(layer)
-    return Kinks(tuple(_joined(f"{names[k]} {k}", rows[k]) for k in sorted(rows)))
+    each = sum(int(np.prod(s.margin.shape)) * s.margin.dtype.itemsize for s in shapes) / len(problem)
+    fits = max(1, int(_MEMORY / max(1.0, each)))
+    entries = _near(problem, w, fits)
+    if not any(len(e.at) for e in entries):
+        return Kinks(())
+    alone = treats_examples_alone(problem, w)
+    everyone = not alone or any(e.axis is None and len(e.at) for e in entries)
+    most = max(1, fits // _COPIES) if alone else len(problem)
+
+    around = list(kink_jump.blocks(problem, entries, most, everyone))
+    moved = kink_jump.moves(around, w, entries)
+    entries = [replace(e, steps=e.steps * np.sign(m)).only(m != 0) for e, m in zip(entries, moved, strict=True)]
+    if not any(len(e.at) for e in entries):
+        return Kinks(())
+    around = list(kink_jump.blocks(problem, entries, most, everyone))
+    size = _norm(problem, w) if sharpness is None else abs(sharpness)
+    half = float(np.finfo(w.dtype).eps) ** 0.5
+    matters = [np.zeros(len(e.at), dtype=bool) for e in entries]
+    if kink_jump.exceeds(around, w, entries, max(rtol, half) * size):
+        shares = kink_jump.parts(around, w, entries)
+        largest = max(share.max(initial=0.0) for share in shares)
+        matters = [share > half * largest for share in shares]
+    names = [site.name for site in shapes]
+    rows = enumerate(zip(names, entries, matters, strict=True))
+    return Kinks(tuple(_layer(f"{name} {k}", e, m) for k, (name, e, m) in rows if len(e.at)))
 
 
-def _of_piece(problem: Problem, w: Array, start: int) -> list[tuple[int, KinkedLayer]]:
-    names, found = _margins(problem, w)
-    across = [tolerance(_largest(h), h.dtype) for h in found]
-    near = [np.abs(h) <= t for h, t in zip(found, across, strict=True)]
-    if not any(mask.any() for mask in near):
-        return []
+def _near(problem: Problem, w: Array, fits: int) -> list[Entries]:
+    """All entries within rounding of a kink, site by site."""
+    axes = _example_axes(problem, w)
+    found: list[list[Entries]] = [[] for _ in axes]
+    for start, size in FULL_BATCH.pieces(problem, w, fits).spans:
+        for k, (site, axis) in enumerate(zip(_sites(part(problem, start, size), w), axes, strict=True)):
+            # One of the parameters alone is in every piece.
+            if axis is not None or start == 0:
+                found[k].append(_of_site(site.margin, axis, start))
+    return [_joined(several) for several in found]
+
+
+def _of_site(margin: Array, axis: int | None, start: int) -> Entries:
+    across = tolerance(_largest(margin), margin.dtype)
+    at = np.argwhere(np.asarray(jnp.abs(margin) <= across))
+    values = np.asarray(margin)[tuple(at.T)].astype(float)
+    if axis is not None:
+        at[:, axis] += start
     # Eight tolerances carry every one of them across its kink.
-    shifts = [jnp.asarray(8 * t * mask, h.dtype) for h, t, mask in zip(found, across, near, strict=True)]
-    moves, changes, sizes = _crossed(problem, w, shifts)
-    layers = []
-    for k, axis in enumerate(_example_axes(problem, w)):
-        at = np.nonzero(near[k] & (np.asarray(moves[k]) != 0))
-        count = len(at[0])
-        if count:
-            examples = np.full(count, -1) if axis is None else at[axis] + start
-            neurons = [i for a, i in enumerate(at) if a != axis] or [np.zeros(count, dtype=int)]
-            values = np.asarray(found[k], dtype=float)[at]
-            matters = np.asarray(is_jump(changes[k], sizes[k]))[at]
-            layers.append((k, KinkedLayer(names[k], examples, np.stack(neurons, axis=1), values, matters)))
-    return layers
+    return Entries(at, axis, values, np.full(len(at), 8 * across))
 
 
-def _joined(name: str, parts: list[KinkedLayer]) -> KinkedLayer:
-    fields = ("examples", "neurons", "values", "matters")
-    return KinkedLayer(name, *(np.concatenate([getattr(p, field) for p in parts]) for field in fields))
+def _joined(several: Sequence[Entries]) -> Entries:
+    at, values, steps = (np.concatenate([getattr(e, name) for e in several]) for name in ("at", "values", "steps"))
+    return Entries(at, several[0].axis, values, steps)
+
+
+def _layer(name: str, entries: Entries, matters: NDArray[np.bool_]) -> KinkedLayer:
+    at, axis = entries.at, entries.axis
+    neurons = at if axis is None else np.delete(at, axis, axis=1)
+    if neurons.shape[1] == 0:
+        neurons = np.zeros((len(at), 1), dtype=int)
+    return KinkedLayer(name, np.full(len(at), -1) if axis is None else at[:, axis], neurons, entries.values, matters)
+
+
+def _norm(problem: Problem, w: Array) -> float:
+    """‖∇²L(w)‖ from below, by power iteration."""
+    _, w, pieces = settled(hessian.model, problem, w, statistics=FULL_BATCH, memory=_MEMORY)
+    product = Operator(Recomputed(problem, w, hessian.model, pieces), w.size, w.dtype, "hessian", FULL_BATCH)
+    u, size = kink_jump.direction(w), 1.0
+    for _ in range(kink_jump.ROUNDS):
+        u = product.matvec(u / jnp.linalg.norm(u))
+        size = float(jnp.linalg.norm(u))
+        if size == 0:
+            break
+    return size
 
 
 def _largest(h: Array) -> float:
@@ -109,29 +170,17 @@ def _largest(h: Array) -> float:
 
 
 @eqx.filter_jit
-def _margins(problem: Problem, w: Array) -> tuple[list[str], list[Array]]:
-    return margins(problem.predict, problem.unravel(w), problem.x)
-
-
-@eqx.filter_jit
-def _crossed(problem: Problem, w: Array, shifts: list[Array]) -> tuple[list[Array], list[Array], list[Array]]:
-    """How each pre-activation moves with w in a direction, the jump of ∂L/∂h across the kinks, and |∂L/∂h|."""
-    direction = jnp.cos(jnp.arange(w.size, dtype=w.dtype))  # none that the network knows
-    _, moves = jax.jvp(lambda v: margins(problem.predict, problem.unravel(v), problem.x)[1], (w,), (direction,))
-
-    def loss(shifts: list[Array]) -> Array:
-        return problem.criterion(shifted(problem.predict, shifts, problem.unravel(w), problem.x), problem.y)
-
-    return moves, *jumps(loss, shifts)
+def _sites(problem: Problem, w: Array) -> list[Site]:
+    return sites(problem.predict, problem.unravel(w), problem.x)
 
 
 def _example_axes(problem: Problem, w: Array) -> list[int | None]:
     """Which axis of each site counts the examples: the one that grows with their number."""
     more = jax.tree.map(lambda a: shaped((a.shape[0] + 1, *a.shape[1:]), a.dtype), problem.x)
-    _, now = eqx.filter_eval_shape(margins, problem.predict, problem.unravel(w), problem.x)
-    _, then = eqx.filter_eval_shape(margins, problem.predict, problem.unravel(w), more)
+    now = eqx.filter_eval_shape(sites, problem.predict, problem.unravel(w), problem.x)
+    then = eqx.filter_eval_shape(sites, problem.predict, problem.unravel(w), more)
     differ = [
-        [k for k, (m, n) in enumerate(zip(a.shape, b.shape, strict=True)) if m != n]
+        [k for k, (m, n) in enumerate(zip(a.margin.shape, b.margin.shape, strict=True)) if m != n]
         for a, b in zip(now, then, strict=True)
     ]
     return [axes[0] if axes else None for axes in differ]

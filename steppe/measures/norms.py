@@ -8,6 +8,8 @@ from jax import Array
 
 from steppe import check
 from steppe.estimate import Estimate
+from steppe.measures.inputs import vector
+from steppe.measures.read_off import read_off
 from steppe.problems import Problem
 
 Order = Literal[1, 2, "nuclear"]
@@ -22,7 +24,7 @@ def norm(problem: Problem, w: Array, *, order: Order = 2) -> Estimate:
     (5.0, 7.0)
     """
     layers = [part.value for part in layer_norms(problem, w, order=order).values()]
-    return Estimate.exact(sum(v * v for v in layers) ** 0.5 if order == 2 else sum(layers))
+    return read_off(sum(v * v for v in layers) ** 0.5 if order == 2 else sum(layers))
 
 
 def layer_norms(problem: Problem, w: Array, *, order: Order = 2) -> dict[str, Estimate]:
@@ -32,12 +34,11 @@ def layer_norms(problem: Problem, w: Array, *, order: Order = 2) -> dict[str, Es
     """
     if order not in (1, 2, "nuclear"):
         check.refuse("order", "1, 2 or 'nuclear'", order, "Pass one of them.")
-    norms = {}
-    for path, array in jax.tree_util.tree_leaves_with_path(problem.unravel(problem.vector(w))):
+    w, norms = vector(problem, w), {}
+    for path, array in jax.tree_util.tree_leaves_with_path(problem.unravel(w)):
         if order == "nuclear" and array.ndim < 2:
             continue
         flat = array.reshape(array.shape[0], -1) if order == "nuclear" else array.ravel()
-        norms[jax.tree_util.keystr(path)] = Estimate.exact(
-            float(jnp.linalg.norm(flat, "nuc" if order == "nuclear" else order))
-        )
+        value = float(jnp.linalg.norm(flat, "nuc" if order == "nuclear" else order))
+        norms[jax.tree_util.keystr(path)] = read_off(value)
     return norms

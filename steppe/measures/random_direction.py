@@ -8,6 +8,7 @@ from steppe.estimate import Estimate
 from steppe.measures.gaussian import expected_increase
 from steppe.measures.measured import measured
 from steppe.measures.operators import FULL_BATCH, MEMORY, Statistics
+from steppe.measures.policy import check_policy
 from steppe.measures.randomness import Key
 from steppe.problems import Problem
 
@@ -36,6 +37,7 @@ def random_direction_sharpness(
 
     wen2023, section 2, after Foret et al. 2021 and Orvieto et al. 2022.
     """
+    check_policy(problem, rtol=rtol, confidence=confidence, statistics=statistics, memory=memory, key=key)
     sigma = check.number("sigma", sigma, above=0.0)
     scale = jnp.full(problem.w0.shape, sigma, problem.w0.dtype)
     estimate = expected_increase(

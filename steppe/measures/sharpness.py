@@ -1,5 +1,6 @@
 """λ_max, the algebraically largest eigenvalue of the Hessian."""
 
+import sys
 import warnings
 
 from jax import Array
@@ -9,6 +10,7 @@ from steppe.estimate import Estimate
 from steppe.measures.kinks import kinks
 from steppe.measures.measured import measured
 from steppe.measures.operators import FULL_BATCH, MEMORY, Curvature, Statistics, hessian, smaller
+from steppe.measures.policy import check_policy
 from steppe.measures.randomness import Key, generator
 from steppe.problems import Problem
 
@@ -36,7 +38,7 @@ def sharpness(
     value; `converged` is False where `max_matvecs` came first. `curvature` may be another matrix of
     `measures.operators`, whose Gram matrix takes its place where that is smaller.
 
-    Warns where a kink makes the Hessian undefined: see `kinks`.
+    Warns where w is at kinks across which the Hessian jumps by more than rtol: see `kinks`.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
@@ -45,8 +47,11 @@ def sharpness(
 
     Kuczyński and Woźniakowski 1992 for the bound; see `steppe.linalg.largest`.
     """
+    check_policy(
+        problem, rtol=rtol, confidence=confidence, max_matvecs=max_matvecs,
+        curvature=curvature, statistics=statistics, memory=memory, key=key,
+    )  # fmt: skip
     operator = smaller(curvature, problem, w, statistics=statistics, memory=memory)
-    warn_of_kinks(problem, w)
     with linalg.one_thread():
         pair = linalg.largest(
             operator,
@@ -56,16 +61,25 @@ def sharpness(
             max_matvecs=max_matvecs,
             key=generator(key),
         )
+    warn_of_kinks(problem, w, rtol=rtol, sharpness=pair.estimate.value if curvature is hessian else None)
     return measured(pair.estimate, statistics)
 
 
-def warn_of_kinks(problem: Problem, w: Array) -> None:
-    """Says so where the gradient of the loss jumps at w."""
-    found = kinks(problem, w)
+def warn_of_kinks(problem: Problem, w: Array, *, rtol: float = 1e-3, sharpness: float | None = None) -> None:
+    """Says so, at the line that called this package, where the Hessian jumps at w by more than rtol: see `kinks`."""
+    found = kinks(problem, w, rtol=rtol, sharpness=sharpness)
     if found.matter:
         warnings.warn(
-            f"{found.matter} pre-activations are within rounding of a kink and felt by the loss: the Hessian is not "
+            f"{found.matter} pre-activations are within rounding of a kink, across which the Hessian jumps: it is not "
             "defined there, and that of one side was measured. See steppe.measures.kinks(problem, w).",
             KinkWarning,
-            stacklevel=3,
+            stacklevel=_callers_level(),
         )
+
+
+def _callers_level() -> int:
+    """The `stacklevel`, for the function that asks, of the nearest caller outside of steppe."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "steppe":
+        frame, level = frame.f_back, level + 1
+    return level

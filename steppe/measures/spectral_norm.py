@@ -6,6 +6,7 @@ from steppe import linalg
 from steppe.estimate import Estimate
 from steppe.measures.measured import measured
 from steppe.measures.operators import FULL_BATCH, MEMORY, Curvature, Statistics, hessian, smaller
+from steppe.measures.policy import check_policy
 from steppe.measures.randomness import Key, generator
 from steppe.measures.sharpness import warn_of_kinks
 from steppe.problems import Problem
@@ -33,6 +34,10 @@ def spectral_norm(
     >>> round(spectral_norm(p, p.w0).value, 6)                      # ∇²L = [[0, −1], [−1, 0]] at 0
     1.0
     """
+    check_policy(
+        problem, rtol=rtol, confidence=confidence, max_matvecs=max_matvecs,
+        curvature=curvature, statistics=statistics, memory=memory, key=key,
+    )  # fmt: skip
     operator = smaller(curvature, problem, w, statistics=statistics, memory=memory)
     warn_of_kinks(problem, w)
     with linalg.one_thread():

@@ -6,6 +6,7 @@ from steppe import check, linalg
 from steppe.estimate import Estimate
 from steppe.measures.measured import measured
 from steppe.measures.operators import FULL_BATCH, MEMORY, Curvature, Statistics, hessian, smaller
+from steppe.measures.policy import check_policy
 from steppe.measures.randomness import Key, generator
 from steppe.measures.sharpness import warn_of_kinks
 from steppe.problems import Problem
@@ -35,6 +36,11 @@ def top_eigenvalues(
     >>> [abs(round(e.value, 6)) for e in top_eigenvalues(p, p.w0, 2)]
     [2.0, 0.0]
     """
+    check_policy(
+        problem, rtol=rtol, confidence=confidence, max_matvecs=max_matvecs,
+        curvature=curvature, statistics=statistics, memory=memory, key=key,
+    )  # fmt: skip
+    block = check.integer("block", block, minimum=1)
     p = problem.w0.size
     if check.integer("k", k, minimum=1) > p:
         check.refuse("k", f"at most the number of parameters, {p}", k, "There are no more eigenvalues.")

@@ -6,17 +6,15 @@ from jax import Array
 
 from steppe import check, linalg
 from steppe.estimate import Estimate
-from steppe.measures.exact_trace import closed_form, diagonal_sum, entries, gauss_newton_trace
-from steppe.measures.inputs import prepared
+from steppe.measures.exact_trace import closed_form, diagonal_sum, gauss_newton_trace, walkable
 from steppe.measures.measured import measured
 from steppe.measures.operators import FULL_BATCH, MEMORY, Statistics, gauss_newton, hessian, residual
-from steppe.measures.operators.curvature import settled
+from steppe.measures.operators.curvature import Curvature, held, settled
+from steppe.measures.policy import check_policy
 from steppe.measures.randomness import Key, generator
+from steppe.measures.smoothness import refuse_kinked_loss
 from steppe.problems import Problem
 from steppe.problems.networks.closed_form import ClosedForm
-
-# Entries of the Jacobian of all outputs that are no dearer to walk through than estimating: seconds of one core.
-_ENTRIES = 4e9
 
 
 def trace(
@@ -36,9 +34,10 @@ def trace(
     vanishes at an interpolator and, in trace, for networks of ReLU layers everywhere.
 
     Exact where that is affordable: for networks with a closed form (one forward pass), and for at most `max_matvecs`
-    parameters (one backward pass for each output, one product for each parameter). Otherwise the first part is exact
-    if the Jacobian is small enough to walk through, and XTrace estimates the rest, to an interval of relative width
-    rtol that holds the truth with probability `confidence`.
+    parameters (a product for each, or a backward pass for each output). Otherwise the first part is exact if the
+    Jacobian is small enough to walk through, and XTrace estimates the rest, to an interval of relative width rtol
+    that holds the truth with probability `confidence`; within `memory`, which at millions of parameters may end it
+    before that width.
 
     >>> import steppe
     >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
@@ -47,18 +46,28 @@ def trace(
 
     Epperly, Tropp and Webber 2024 for XTrace.
     """
-    w = prepared(problem, w)
-    max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=1)
-    if isinstance(problem.predict, ClosedForm):
-        return measured(_sum(*closed_form(problem, w), matvecs=0), statistics)
-    rest = residual(problem, w, statistics=statistics, memory=memory)
-    exact = w.size <= max_matvecs
-    if not exact and entries(problem, w) > _ENTRIES:
-        return measured(_both_estimated(problem, w, rtol, confidence, max_matvecs, statistics, memory, key), statistics)
+    check_policy(
+        problem, rtol=rtol, confidence=confidence, max_matvecs=max_matvecs,
+        statistics=statistics, memory=memory, key=key,
+    )  # fmt: skip
     meant, w, pieces = settled(residual.model, problem, w, statistics=statistics, memory=memory)
+    max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=1)
+    refuse_kinked_loss(meant, w)
+    if isinstance(meant.predict, ClosedForm):
+        return measured(_sum(*closed_form(meant, w), matvecs=0), statistics)
+    walked = walkable(meant, w, pieces, max_matvecs)
+    if w.size <= max_matvecs:
+        at_once = int(memory // max(1, held(residual.model, meant, w)))
+
+        def summed(part: Curvature) -> Array:
+            return diagonal_sum(part(problem, w, statistics=statistics, memory=memory).product, w, at_once)
+
+        known = gauss_newton_trace(meant, w, pieces) if walked else summed(gauss_newton)
+        return measured(_sum(known, summed(residual), matvecs=w.size if walked else 2 * w.size), statistics)
+    if not walked:
+        return measured(_both_estimated(problem, w, rtol, confidence, max_matvecs, statistics, memory, key), statistics)
     known = gauss_newton_trace(meant, w, pieces)
-    if exact:
-        return measured(_sum(known, diagonal_sum(rest.product, w), matvecs=w.size), statistics)
+    rest = residual(problem, w, statistics=statistics, memory=memory)
     # tr(R + g/p I) = tr ∇²L: the accuracy asked for is that of the sum, and a multiple of I has no variance.
     shift = known / w.size
     total = linalg.xtrace(
@@ -67,6 +76,7 @@ def trace(
         rtol=rtol,
         confidence=confidence,
         max_matvecs=max_matvecs,
+        memory=memory,
         key=generator(key),
     )
     return measured(_split(total, Estimate.exact(float(known))), statistics)
@@ -95,6 +105,7 @@ def _both_estimated(
             rtol=rtol,
             confidence=confidence,
             max_matvecs=max_matvecs,
+            memory=memory,
             key=rng,
         )
         for curvature in (hessian, gauss_newton)

@@ -82,7 +82,7 @@ def test_flatten_by_products(name, monkeypatch):
     exact = steppe.flatten(p, p.w0, measure="sharpness", layers=LAYERS.get(name))
     monkeypatch.setattr(solvers, "_SLOPES", 0)
     best = steppe.flatten(p, p.w0, measure="sharpness", layers=LAYERS.get(name))
-    assert best.lower <= exact.value
+    assert best.lower <= exact.value * (1 + 1e-12)  # a bound, up to the rounding of the other's value
     assert best.value == pytest.approx(exact.value, rel=1e-3)  # the gap asked for
     assert best.gap <= 1e-3
     assert best.lower <= best.value <= best.upper

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matfree import stochtrace
 
+from steppe.check import ArgumentError
 from steppe.linalg import dense, hutchinson, hutchpp, xtrace
 from steppe.linalg.probes import rademacher, sphere
 from steppe.linalg.probing import Probes
@@ -131,3 +132,21 @@ def test_leave_one_out_equals_its_definition_and_matfree():
         p, fewer[1], fewer[0].T @ A @ fewer[0], fewer[0].T @ Om[:, 2:], fewer[0].T @ A @ Om[:, 2:], whole.lengths[2:]
     )
     np.testing.assert_allclose(whole.without(np.array([0, 1])).estimates(), small.estimates(), rtol=1e5 * EPS)
+
+
+def test_no_more_probes_than_there_is_room_for():
+    """Four vectors of float64 a probe; an interval needs a few in any case."""
+    u = np.random.default_rng(0).normal(size=2000)
+
+    def product(v):
+        return u * v
+
+    roomy, tight, tightest = (
+        xtrace(product, 2000, rtol=1e-6, max_matvecs=200, memory=m, key=0) for m in (None, 32.0 * 2000 * 60, 1.0)
+    )
+    assert (roomy.matvecs, tight.matvecs) == (200, 120)
+    assert tightest.matvecs < 60
+    assert not tightest.converged
+    assert tightest.lower <= u.sum() <= tightest.upper
+    with pytest.raises(ArgumentError, match="memory must be a finite number > 0"):
+        xtrace(product, 2000, memory=0, key=0)

@@ -55,7 +55,7 @@ LOSSES = {
 
 def problem(net, loss, dtype=np.float64):
     rng = np.random.default_rng(0)
-    params = {k: rng.normal(size=s).astype(dtype) / np.sqrt(s[-1]) for k, s in sorted(SHAPES[net].items())}
+    params = {k: (rng.normal(size=s) / np.sqrt(s[-1])).astype(dtype) for k, s in sorted(SHAPES[net].items())}
     x = rng.normal(size=(N, *INPUTS[net]))
     y = rng.integers(0, CLASSES, N) if loss == "cross_entropy" else rng.choice([-1.0, 1.0], size=(N, CLASSES))
     return steppe.Problem(PREDICT[net], params, x, y, LOSSES[loss])

@@ -1,3 +1,7 @@
+import math
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from families import tanh_net, two_layer
@@ -5,6 +9,101 @@ from families import tanh_net, two_layer
 import steppe
 from steppe import measures
 from steppe.check import ArgumentError
+
+SIGNS, CLASSES = "signs", "classes"
+LOGISTIC, CROSS_ENTROPY = steppe.losses.logistic(), steppe.losses.cross_entropy
+SQUARES = (steppe.losses.mse, steppe.losses.half_mse)
+# (loss, shape of the predictions, kind of targets, how they are read)
+READINGS = [
+    *((loss, s, y, SIGNS) for loss in SQUARES for s in ((9,), (9, 1), (9, 4, 1)) for y in ("±1", "real")),
+    *((loss, s, y, CLASSES) for loss in SQUARES for s in ((9, 3), (9, 4, 3)) for y in ("±1", "one-hot", "real")),
+    *((LOGISTIC, s, "±1", SIGNS) for s in ((9,), (9, 1), (9, 3), (9, 4, 1), (9, 4, 3))),
+    *((CROSS_ENTROPY, s, "numbers", CLASSES) for s in ((9, 1), (9, 3), (9, 4, 1), (9, 4, 3))),
+]
+
+
+def predicts(f, y, loss):
+    """A problem whose parameters are its predictions."""
+    return steppe.Problem(lambda w, x: w, np.asarray(f), np.zeros(len(y)), y, loss)
+
+
+def targets(kind, shape, rng):
+    if kind == "numbers":
+        return rng.integers(shape[-1], size=shape[:-1])
+    if kind == "one-hot":
+        return np.eye(shape[-1])[rng.integers(shape[-1], size=shape[:-1])]
+    return rng.normal(size=shape) if kind == "real" else rng.choice([-1.0, 1.0], size=shape)
+
+
+def margins_by_hand(f, y, reading):
+    if reading == SIGNS:
+        return [a * b for a, b in zip(f.ravel(), y.ravel(), strict=True)]
+    numbers = y if y.shape != f.shape else y.argmax(-1)
+    rows = zip(f.reshape(-1, f.shape[-1]), numbers.ravel(), strict=True)
+    return [row[c] - max(np.delete(row, c), default=-np.inf) for row, c in rows]
+
+
+@pytest.mark.parametrize(("loss", "shape", "kind", "reading"), READINGS, ids=str)
+def test_what_is_right_by_loss_and_shape(loss, shape, kind, reading):
+    rng = np.random.default_rng(0)
+    f, y = rng.normal(size=shape), targets(kind, shape, rng)
+    p, margins = predicts(f, y, loss), margins_by_hand(f, y, reading)
+    assert measures.zero_one_error(p, p.w0).value == np.mean([m <= 0 for m in margins])
+    assert measures.accuracy(p, p.w0).value == 1 - measures.zero_one_error(p, p.w0).value
+    assert measures.margin(p, p.w0).value == min(margins)
+    if np.isfinite(margins).all():  # one class has no other to be told from
+        assert measures.margin(p, p.w0, quantile=0.3).value == pytest.approx(np.quantile(margins, 0.3), rel=1e-12)
+
+
+@pytest.mark.parametrize(("loss", "shape", "kind", "reading"), READINGS, ids=str)
+def test_a_prediction_of_nan_is_wrong(loss, shape, kind, reading):
+    y = targets(kind, shape, np.random.default_rng(0))
+    p = predicts(y if y.shape == shape else np.eye(shape[-1])[y], y, loss)
+    assert measures.accuracy(p, p.w0).value == 1
+    predictions = p.w0.size if reading == SIGNS else p.w0.size // shape[-1]
+    assert measures.zero_one_error(p, p.w0.at[0].set(jnp.nan)).value == 1 / predictions
+    assert measures.zero_one_error(p, p.w0 * jnp.nan).value == 1
+    assert measures.accuracy(p, p.w0 * jnp.nan).value == 0
+
+
+def test_signs_of_several_outputs_count_one_by_one():
+    p = predicts(np.array([[2.0, 1.0], [-1.0, -2.0]]), np.array([[1.0, -1.0], [1.0, -1.0]]), LOGISTIC)
+    assert measures.accuracy(p, p.w0).value == 0.5
+    assert measures.margin(p, p.w0).value == -1.0
+
+
+@pytest.mark.parametrize("measure", [measures.loss, measures.norm, measures.distance, measures.margin])
+def test_what_is_nan_has_not_converged(measure):
+    p = two_layer()
+    e = measure(p, p.w0.at[3].set(jnp.nan))
+    assert all(map(math.isnan, (e.value, e.lower, e.upper)))
+    assert not e.converged
+    assert measure(p, p.w0).converged
+
+
+@pytest.mark.parametrize("order", [1, 2, "nuclear"])
+def test_the_norms_of_the_layers_that_are_finite(order):
+    p = tanh_net()
+    params = p.unravel(p.w0)
+    w = {"hidden": params["hidden"], "out": params["out"].at[0, 0].set(jnp.nan)}
+    norms = measures.layer_norms(p, jnp.concatenate([a.ravel() for a in jax.tree.leaves(w)]), order=order)
+    assert {name for name, e in norms.items() if not e.converged} == {"['out']"}
+    assert norms["['hidden'][0]"].is_exact
+
+
+def test_a_loss_of_your_own_may_have_class_numbers():
+    own = steppe.losses.Loss("own", lambda f, y: jnp.sum(f) * y, lambda shape, y: None)
+    f = np.array([[2.0, 1.0], [-1.0, -2.0]])
+    p = predicts(f, np.array([0, 1]), own)
+    assert (measures.accuracy(p, p.w0).value, measures.margin(p, p.w0).value) == (0.5, -1.0)
+    odd = predicts(f, np.ones((2, 3)), own)
+    with pytest.raises(ArgumentError, match=r"y must be of the shape of the predictions, \(2, 2\), or class numbers"):
+        measures.accuracy(odd, odd.w0)
+
+
+def test_an_infinite_margin_is_a_margin():
+    p = predicts(np.array([1.0, -2.0]), np.array([1.0, 1.0]), LOGISTIC)
+    assert measures.margin(p, p.w0 * jnp.inf).value == -math.inf
 
 
 def test_zero_one_error_by_hand():

@@ -1,5 +1,8 @@
 """Bad input: refused with the argument, the rule, what came and what to do."""
 
+import inspect
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,9 +14,16 @@ from steppe.check import ArgumentError
 
 from .dense import problem
 
-MEASURES = [
+
+def top_eigenvalues(problem, w):
+    return measures.top_eigenvalues(problem, w, 2)
+
+
+# Finite parameters are asked for where curvature is measured; to what is read off a run, divergence is a result.
+CURVATURE = [
     measures.sharpness,
     measures.spectral_norm,
+    top_eigenvalues,
     measures.trace,
     measures.fisher_sharpness,
     measures.fisher_trace,
@@ -21,15 +31,25 @@ MEASURES = [
     measures.random_direction_sharpness,
     measures.density,
     measures.kinks,
+    measures.invariant_trace,
+    measures.invariant_sharpness,
     measures.Tracker(),
 ]
+FIT = [measures.loss, measures.accuracy, measures.zero_one_error, measures.margin]
+SIZE = [measures.norm, measures.layer_norms, measures.distance]
+MEASURES = [*CURVATURE, *FIT, *SIZE]
+
+
+def test_every_measure_is_named_here():
+    public = {n for n, f in vars(measures).items() if inspect.isfunction(f)} | {"Tracker"}
+    assert public == {name(measure) for measure in MEASURES}
 
 
 def name(measure):
     return getattr(measure, "__name__", type(measure).__name__)
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=name)
+@pytest.mark.parametrize("measure", CURVATURE, ids=name)
 def test_parameters_that_are_not_finite(measure):
     p = problem("two-layer")
     with pytest.raises(ArgumentError, match="w must be finite; 1 of 56 entries are NaN"):
@@ -43,7 +63,7 @@ def test_integer_parameters(measure):
         measure(p, np.ones(p.w0.size, dtype=int))
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=name)
+@pytest.mark.parametrize("measure", [*CURVATURE, *FIT], ids=name)
 def test_a_network_that_draws_at_random(measure):
     rng = np.random.default_rng(0)
     p = steppe.Problem(
@@ -81,9 +101,77 @@ def test_a_wrong_shape():
         measures.sharpness(p, np.ones(3))
 
 
-def test_no_problem():
-    with pytest.raises(ArgumentError, match=r"problem must be a steppe\.Problem"):
-        measures.sharpness(lambda w: w, np.ones(3))
+@pytest.mark.parametrize("measure", MEASURES, ids=name)
+def test_no_problem(measure):
+    with pytest.raises(ArgumentError, match=r"problem must be a steppe\.Problem; .* Build steppe\.Problem"):
+        measure(lambda w: w, np.ones(3))
+
+
+@pytest.mark.parametrize("measure", CURVATURE, ids=name)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_parameters_of_too_few_bits(measure, dtype):
+    p = problem("two-layer")
+    params = jax.tree.map(lambda a: a.astype(dtype), p.unravel(p.w0))
+    half = steppe.Problem(p.predict, params, p.x, p.y, p.criterion)
+    with pytest.raises(ArgumentError, match=f"params must be float32 or float64 for curvature; got '{dtype}'. Build"):
+        measure(half, half.w0)
+
+
+def test_what_is_read_off_takes_few_bits():
+    p = steppe.Problem(lambda w, x: x @ w, np.ones(2, np.float16), np.ones((3, 2)), np.ones(3), steppe.losses.half_mse)
+    assert [measure(p, p.w0).value for measure in (measures.loss, measures.accuracy, measures.margin)] == [
+        0.5,
+        1.0,
+        2.0,
+    ]
+
+
+RTOL = ({"rtol": -1}, "rtol must be a finite number > 0; got -1")
+CONFIDENCE = ({"confidence": 9}, "confidence must be strictly between 0 and 1; got 9")
+MATVECS = ({"max_matvecs": -1}, "max_matvecs must be a whole number ≥ 1; got -1")
+EVALUATIONS = ({"max_evaluations": -1}, "max_evaluations must be a whole number ≥ .*; got -1")
+MATRIX = ({"curvature": "hessian"}, "curvature must be a curvature matrix; got 'hessian'. Pass hessian, gauss_newton")
+COMMON = [
+    ({"key": "x"}, "key must be a whole number ≥ 0; got 'x'"),
+    ({"memory": -3}, "memory must be a finite number > 0; got -3"),
+    ({"statistics": "frozen"}, "statistics must be a treatment of batch statistics; got 'frozen'"),
+]
+ADAPTIVE = [
+    *COMMON, RTOL, CONFIDENCE, EVALUATIONS,
+    ({"steps": -1}, "steps must be a whole number ≥ 1; got -1"),
+    ({"restarts": -2}, "restarts must be a whole number ≥ 0; got -2"),
+]  # fmt: skip
+POLICIES = {
+    measures.sharpness: [*COMMON, RTOL, CONFIDENCE, MATVECS, MATRIX],
+    measures.spectral_norm: [*COMMON, RTOL, CONFIDENCE, MATVECS, MATRIX],
+    partial(measures.top_eigenvalues, k=1): [
+        *COMMON, RTOL, CONFIDENCE, MATVECS, MATRIX, ({"block": "a"}, "block must be a whole number ≥ 1; got 'a'"),
+    ],
+    measures.trace: [*COMMON, RTOL, CONFIDENCE, MATVECS],
+    measures.fisher_sharpness: [*COMMON, RTOL, CONFIDENCE, MATVECS],
+    measures.fisher_trace: [*COMMON, RTOL, CONFIDENCE, MATVECS],
+    partial(measures.adaptive_sharpness, kind="average"): ADAPTIVE,
+    partial(measures.adaptive_sharpness, kind="worst"): ADAPTIVE,
+    measures.random_direction_sharpness: [*COMMON, RTOL, CONFIDENCE, EVALUATIONS],
+    measures.density: [
+        *COMMON, MATRIX,
+        ({"grid": "x"}, "grid must be a vector of real numbers; got 'x'"),
+        ({"grid": 1.0}, "grid must be a vector of real numbers; got 1.0"),
+        ({"grid": [np.inf]}, "grid must be finite"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["two-layer", "least-squares"])
+@pytest.mark.parametrize(
+    ("measure", "argument", "message"), [(m, *case) for m, cases in POLICIES.items() for case in cases]
+)
+def test_a_policy_is_refused_whether_or_not_it_is_needed(name, measure, argument, message):
+    """Also where a closed form or another exact way takes no account of it; and before w, let alone the network, is
+    looked at."""
+    p = problem(name)
+    with pytest.raises(ArgumentError, match=message):
+        measure(p, p.w0 * jnp.nan, **argument)
 
 
 def test_empty_data():

@@ -1,5 +1,7 @@
 """Laws that hold for every problem of the family, or for all of a kind."""
 
+import inspect
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -80,10 +82,42 @@ def test_half_of_the_loss_is_half_of_every_curvature():
     )
 
 
-def test_every_measure_is_a_record_function():
-    """Called with (problem, w) alone, each gives an estimate or estimates."""
+PUBLIC = {name: measure for name, measure in vars(measures).items() if inspect.isfunction(measure)}
+ESTIMATES = {n: f for n, f in PUBLIC.items() if inspect.signature(f).return_annotation is steppe.Estimate}
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATES))
+def test_every_measure_is_a_record_function(name):
+    """Called with (problem, w) alone each gives an estimate, and a run writes it down."""
+    p = problem("two-layer")
+    estimate = ESTIMATES[name](p, p.w0)
+    assert isinstance(estimate, steppe.Estimate)
+    assert estimate.lower <= estimate.value <= estimate.upper
+    run = steppe.run(p, steppe.dynamics.GD(0.01), stop=steppe.until.steps(1), record={name: ESTIMATES[name]})
+    assert run.records[name][0] == estimate.value
+    ends = [run.records.get(f"{name}.{end}", run.records[name])[0] for end in ("lower", "upper")]
+    assert ends == [estimate.lower, estimate.upper]
+
+
+@pytest.mark.parametrize("name", ["loss", "accuracy", "zero_one_error", "margin", "norm", "distance"])
+def test_a_run_that_diverged_can_be_recorded(name):
+    """Divergence is a result: nothing is refused, and no number is claimed but that all is wrong."""
     p = problem("least-squares")
-    for name in ("sharpness", "spectral_norm", "trace", "fisher_sharpness", "fisher_trace", "norm", "distance", "loss"):
-        estimate = getattr(measures, name)(p, p.w0)
-        assert isinstance(estimate, steppe.Estimate)
-        assert estimate.lower <= estimate.value <= estimate.upper
+    estimate, known = ESTIMATES[name](p, p.w0 * jnp.nan), {"accuracy": 0.0, "zero_one_error": 1.0}
+    np.testing.assert_equal(estimate.value, known.get(name, np.nan))
+    assert estimate.converged == (name in known)
+
+
+def test_the_measures_of_a_run_are_these():
+    """And besides: top_eigenvalues takes k; layer_norms, density and kinks give more than a number."""
+    assert set(PUBLIC) - set(ESTIMATES) == {"top_eigenvalues", "layer_norms", "density", "kinks"}
+
+
+@pytest.mark.parametrize(
+    "name", sorted(n for n, f in PUBLIC.items() if "statistics" in inspect.signature(f).parameters)
+)
+def test_the_result_says_how_batch_statistics_were_treated(name):
+    p = problem("batch-statistics")
+    numbers = {"top_eigenvalues": (2,)}.get(name, ())
+    found = PUBLIC[name](p, p.w0, *numbers, statistics=measures.PerChunk(3))
+    assert {e.statistics for e in (found if isinstance(found, tuple) else (found,))} == {"chunks of 3"}

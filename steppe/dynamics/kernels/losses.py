@@ -21,7 +21,8 @@ def of(loss: losses.Loss, number: type[np.floating]) -> Loss | None:
     scales = {losses.mse: 2, losses.half_mse: 1}
     if loss in scales:
         return Loss(False, number(scales[loss]))
-    return Loss(True, number(loss.smoothing)) if loss.name == "logistic" else None
+    # A user's loss may carry the name.
+    return Loss(True, number(loss.smoothing)) if loss.name == "logistic" and losses.ours(loss) else None
 
 
 @part

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from steppe import check
+from steppe import check, losses
 from steppe.measures.operators.curvature import Curvature
 from steppe.problems import Problem
 
@@ -32,9 +32,10 @@ def _root(problem: Problem) -> Callable[[Array, Array], Array]:
     """
     roots = {"half_mse": _gaussian, "mse": _mean_gaussian, "cross_entropy": _categorical, "logistic": _bernoulli}
     name = problem.criterion.name
-    if name not in roots:
+    if not losses.ours(problem.criterion):
+        seen = f"a loss of the name {name!r}" if name in roots else name
         remedy = "Another loss names no distribution of labels; take gauss_newton, or empirical_fisher."
-        check.refuse("loss", "one of steppe.losses for the Fisher matrix", name, remedy)
+        check.refuse("loss", "one of steppe.losses for the Fisher matrix", seen, remedy)
     return roots[name]
 
 

@@ -11,6 +11,7 @@ from jax import Array
 
 from steppe import check
 from steppe.measures.operators.curvature import MEMORY, Curvature, Root, held, settled
+from steppe.measures.operators.gauss_newton import gauss_newton, has_root
 from steppe.measures.operators.operator import Operator
 from steppe.measures.operators.pieces import Pieces, Start, part
 from steppe.measures.operators.statistics import FULL_BATCH, Statistics
@@ -53,7 +54,8 @@ def smaller(
 ) -> Operator:
     """The Gram matrix where there is one and it is smaller than the matrix itself, which it replaces for everything
     that depends on the non-zero eigenvalues only."""
-    if curvature.root is not None and rank(curvature, problem, problem.vector(w)) < problem.w0.size:
+    rooted = curvature.root is not None and (curvature is not gauss_newton or has_root(problem))
+    if rooted and rank(curvature, problem, problem.vector(w)) < problem.w0.size:
         return gram(curvature, problem, w, statistics=statistics, memory=memory)
     return curvature(problem, w, statistics=statistics, memory=memory)
 

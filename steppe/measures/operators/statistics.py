@@ -2,6 +2,7 @@
 
 import abc
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,6 +14,8 @@ from steppe.measures.operators.coupling import treats_examples_alone
 from steppe.measures.operators.frozen import FrozenPredict, statistics
 from steppe.measures.operators.pieces import Pieces
 from steppe.problems import Problem
+from steppe.problems.networks.training_inputs import OwnStatistics
+from steppe.problems.problem import Predict
 
 
 class Statistics(abc.ABC):
@@ -58,7 +61,8 @@ class PerChunk(Statistics):
         return f"chunks of {self.size}"
 
     def problem(self, problem: Problem, w: Array) -> Problem:
-        return problem
+        net = problem.predict
+        return _with(problem, _OfItsOwn(net)) if isinstance(net, OwnStatistics) else problem
 
     def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
         return Pieces(len(problem), min(self.size, len(problem)))
@@ -72,6 +76,8 @@ class Frozen(Statistics):
         return "frozen"
 
     def problem(self, problem: Problem, w: Array) -> Problem:
+        if isinstance(problem.predict, OwnStatistics):
+            return _with(problem, _Held(problem.predict))
         try:
             found = list(statistics(problem.predict, problem.unravel(w), problem.x))
         except (TypeError, ValueError) as error:
@@ -79,8 +85,7 @@ class Frozen(Statistics):
             check.refuse("predict", "a function of any number of examples", str(error), remedy)
         if not found and treats_examples_alone(problem, w):
             return problem
-        predict = FrozenPredict(problem.predict)
-        frozen = Problem(predict, problem.unravel(problem.w0), problem.x, problem.y, problem.criterion)
+        frozen = _with(problem, FrozenPredict(problem.predict))
         if not found or not bool(_decoupled(frozen, w)):
             check.refuse(
                 "statistics",
@@ -94,6 +99,31 @@ class Frozen(Statistics):
         # Their values belong to all examples: a piece would compute its own.
         frozen = isinstance(problem.predict, FrozenPredict)
         return Pieces(len(problem), len(problem)) if frozen else FULL_BATCH.pieces(problem, w, size)
+
+
+@dataclass(frozen=True)
+class _OfItsOwn:
+    """A network that carries its training inputs, with the statistics of what it is given."""
+
+    network: OwnStatistics
+
+    def __call__(self, params: Any, x: Array) -> Array:
+        return self.network.forward(params, x, (params, x))
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The same with those of its training inputs, held constant."""
+
+    network: OwnStatistics
+
+    def __call__(self, params: Any, x: Array) -> Array:
+        inputs = jnp.asarray(self.network.train.array, x.dtype)
+        return self.network.forward(params, x, (jax.lax.stop_gradient(params), inputs))
+
+
+def _with(problem: Problem, predict: Predict) -> Problem:
+    return Problem(predict, problem.unravel(problem.w0), problem.x, problem.y, problem.criterion)
 
 
 @eqx.filter_jit

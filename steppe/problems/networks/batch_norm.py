@@ -14,11 +14,11 @@ from steppe.problems.networks.activations import Activation, relu
 from steppe.problems.networks.closed_form import ClosedForm
 from steppe.problems.networks.first_layer import Params, uniform
 from steppe.problems.networks.standardise import Standardise
-from steppe.problems.networks.training_inputs import TrainingInputs
+from steppe.problems.networks.training_inputs import OwnStatistics, Source, TrainingInputs
 
 
 @dataclass(frozen=True)
-class BatchNorm(ClosedForm):
+class BatchNorm(OwnStatistics, ClosedForm):
     """f(x) = W₂ · (γ ⊙ (σ(h(x)) − μ)/√(var + eps) + β); parameters W1, b1, gamma, beta, W2.
 
     Mean μ and variance are those of σ(h) over the training inputs the network is built with; gradients run through
@@ -51,8 +51,8 @@ class BatchNorm(ClosedForm):
         params |= {"gamma": np.ones(width, dtype), "beta": np.zeros(width, dtype)}
         return params | {"W2": uniform(rng, width, width, dtype)}
 
-    def __call__(self, params: Params, x: Array) -> Array:
-        normalised = params["gamma"][None] * self.standardise(params, x) + params["beta"][None]
+    def forward(self, params: Params, x: Array, source: Source | None = None) -> Array:
+        normalised = params["gamma"][None] * self.standardise(params, x, source) + params["beta"][None]
         output: Array = normalised @ params["W2"]
         return output
 

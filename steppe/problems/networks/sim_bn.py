@@ -12,11 +12,11 @@ from steppe.problems.networks.activations import Activation, relu
 from steppe.problems.networks.closed_form import ClosedForm
 from steppe.problems.networks.first_layer import Params, uniform
 from steppe.problems.networks.standardise import Standardise
-from steppe.problems.networks.training_inputs import TrainingInputs
+from steppe.problems.networks.training_inputs import OwnStatistics, Source, TrainingInputs
 
 
 @dataclass(frozen=True)
-class SimBN(ClosedForm):
+class SimBN(OwnStatistics, ClosedForm):
     """f(x) = Σⱼ W₂ⱼ γⱼ σ(hⱼ(x)) / sⱼ, sⱼ² the mean of σ(hⱼ)² over the training inputs; parameters W1, b1, gamma, W2.
 
     The network is built with the training inputs, so it means the same on a test set and on a single example, and
@@ -57,8 +57,8 @@ class SimBN(ClosedForm):
         params = first_layer.init(d, width, rng, dtype, bias=self.bias, scale=first_layer_scale)
         return params | {"gamma": np.full(width, gamma, dtype), "W2": uniform(rng, width, width, dtype)}
 
-    def __call__(self, params: Params, x: Array) -> Array:
-        output: Array = self.standardise(params, x) @ (params["gamma"] * params["W2"])
+    def forward(self, params: Params, x: Array, source: Source | None = None) -> Array:
+        output: Array = self.standardise(params, x, source) @ (params["gamma"] * params["W2"])
         return output
 
     def curvature(self, params: Params, x: Array) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from jax import Array
 from steppe.problems.networks import first_layer, quotient
 from steppe.problems.networks.activations import Activation
 from steppe.problems.networks.first_layer import Params
-from steppe.problems.networks.training_inputs import TrainingInputs
+from steppe.problems.networks.training_inputs import Source, TrainingInputs
 
 
 class Derivatives(NamedTuple):
@@ -45,8 +45,9 @@ class Standardise:
         # A neuron silent on the whole training set would be 0/0, or 1/0 on a test point: it stays silent.
         return mean, jnp.where(psi > 0, psi, 1), psi > 0
 
-    def __call__(self, params: Params, x: Array) -> Array:
-        mean, psi, alive = self._moments(self.activation(self._hidden(params, self._inputs(params))))
+    def __call__(self, params: Params, x: Array, source: Source | None = None) -> Array:
+        """g(x); its statistics by default those of the training inputs at the same parameters."""
+        mean, psi, alive = self._moments(self.activation(self._hidden(*(source or (params, self._inputs(params))))))
         return jnp.where(alive, (self.activation(self._hidden(params, x)) - mean) / jnp.sqrt(psi), 0)
 
     def derivatives(self, params: Params, x: Array) -> Derivatives:

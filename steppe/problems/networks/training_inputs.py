@@ -1,10 +1,16 @@
 """The training inputs that a network with batch statistics carries with it."""
 
+import abc
 from typing import Any, final
 
 import numpy as np
+from jax import Array
 
 from steppe import check
+from steppe.problems.networks.first_layer import Params
+
+# The parameters and inputs that statistics are taken from.
+Source = tuple[Params, Array]
 
 
 @final
@@ -33,3 +39,16 @@ class TrainingInputs:
 
     def __repr__(self) -> str:
         return "TrainingInputs({} × {})".format(*self.array.shape)
+
+
+class OwnStatistics(abc.ABC):
+    """A network whose batch statistics are those of the training inputs it carries, whatever x it is given."""
+
+    train: TrainingInputs | Any
+
+    @abc.abstractmethod
+    def forward(self, params: Params, x: Array, source: Source | None = None) -> Array:
+        """Outputs, with statistics from another source."""
+
+    def __call__(self, params: Params, x: Array) -> Array:
+        return self.forward(params, x)

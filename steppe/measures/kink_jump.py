@@ -1,0 +1,159 @@
+"""How far the Hessian jumps where pre-activations that are within rounding of a kink switch sides."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steppe.measures.kink_sites import shifted, sites
+from steppe.problems import Problem
+
+# Products of a power iteration: a lower bound on a norm, some per cent below it.
+ROUNDS = 4
+# Examples that cost no more than fewer of them.
+_FEW = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Pre-activations of one site: their indices into it (count, axes), the axis of examples, and how far to move
+    each so that it crosses its kink."""
+
+    at: NDArray[np.int64]
+    axis: int | None
+    values: NDArray[np.float64]
+    steps: NDArray[np.float64]
+
+    def only(self, chosen: NDArray[np.bool_]) -> "Entries":
+        return replace(self, at=self.at[chosen], values=self.values[chosen], steps=self.steps[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some examples, with all entries on them; `rows[k]` tells which of site k, `places[k]` where in its layer."""
+
+    problem: Problem
+    share: float
+    rows: list[NDArray[np.int64]]
+    places: list[tuple[NDArray[np.int64], ...]]
+
+
+def blocks(problem: Problem, entries: Sequence[Entries], most: int, everyone: bool) -> Iterator[Block]:
+    """The examples that have an entry, or all of them with `everyone`, at most so many at a time.
+
+    A power of two, filled up with an example that does not move, so that few shapes are compiled.
+    """
+    n = len(problem)
+    affected = np.arange(n) if everyone else np.unique(np.concatenate([e.at[:, e.axis] for e in entries if len(e.at)]))
+    for start in range(0, len(affected), most):
+        examples = affected[start : start + most]
+        size = len(examples) if everyone else min(most, max(_FEW, 1 << (len(examples) - 1).bit_length()))
+        index = np.concatenate([examples, np.full(size - len(examples), examples[0])])
+        x, y = jax.tree.map(lambda a, index=index: a[index], (problem.x, problem.y))
+        rows, places = [], []
+        for e in entries:
+            at = e.at.copy()
+            here = np.ones(len(at), dtype=bool)
+            if e.axis is not None:
+                here = np.isin(at[:, e.axis], examples)
+                at[:, e.axis] = np.searchsorted(examples, at[:, e.axis])
+            rows.append(np.flatnonzero(here))
+            places.append(tuple(at[here].T))
+        yield Block(eqx.tree_at(lambda p: (p.x, p.y), problem, (x, y)), size / n, rows, places)
+
+
+def direction(w: Array) -> Array:
+    """One that the network does not know."""
+    return jnp.cos(jnp.arange(w.size, dtype=w.dtype))
+
+
+def moves(around: Sequence[Block], w: Array, entries: Sequence[Entries]) -> list[NDArray[np.float64]]:
+    """How each pre-activation moves with w in that direction."""
+    result = [np.zeros(len(e.at)) for e in entries]
+    for block in around:
+        for k, tangent in enumerate(_moves(block.problem, w)):
+            result[k][block.rows[k]] = np.asarray(tangent, dtype=float)[block.places[k]]
+    return result
+
+
+def shifts(block: Block, w: Array, entries: Sequence[Entries]) -> list[Array]:
+    shapes = eqx.filter_eval_shape(_moves, block.problem, w)
+    result = []
+    for shape, e, rows, places in zip(shapes, entries, block.rows, block.places, strict=True):
+        shift = np.zeros(shape.shape)
+        shift[places] = e.steps[rows]
+        result.append(jnp.asarray(shift, shape.dtype))
+    return result
+
+
+def exceeds(around: Sequence[Block], w: Array, entries: Sequence[Entries], limit: float) -> bool:
+    """Whether ‖H₊ − H₋‖ > limit, or ‖g₊ − g₋‖ > limit × ‖w‖, between the two sides."""
+    far = limit * float(jnp.linalg.norm(w))
+    u = direction(w)
+    for _ in range(ROUNDS):
+        u = u / jnp.linalg.norm(u)
+        slope, product = jnp.zeros_like(w), jnp.zeros_like(w)
+        for block in around:
+            here = _jump(block.problem, w, shifts(block, w, entries), u)
+            slope, product = slope + block.share * here[0], product + block.share * here[1]
+        u, size = product, float(jnp.linalg.norm(product))
+        if size > limit or float(jnp.linalg.norm(slope)) > far:
+            return True
+        if size == 0:
+            break
+    return False
+
+
+def parts(around: Sequence[Block], w: Array, entries: Sequence[Entries]) -> list[NDArray[np.float64]]:
+    """What each entry has of the jump: |Δ∂ₕ(d·∇L)| |d·∇h|, and |Δ∂ₕL| |d·∇h| ‖d‖/‖w‖ where the gradient jumps."""
+    result = [np.zeros(len(e.at)) for e in entries]
+    for block in around:
+        for k, part in enumerate(_parts(block.problem, w, shifts(block, w, entries))):
+            result[k][block.rows[k]] = block.share * np.asarray(part, dtype=float)[block.places[k]]
+    return result
+
+
+def _side(problem: Problem, w: Array, shifts: list[Array]) -> Array:
+    return problem.criterion(shifted(problem.predict, shifts, problem.unravel(w), problem.x), problem.y)
+
+
+@eqx.filter_jit
+def _jump(problem: Problem, w: Array, shifts: list[Array], u: Array) -> tuple[Array, Array]:
+    """g₊ − g₋ and (H₊ − H₋)u."""
+    other = [-s for s in shifts]
+
+    def slopes(v: Array) -> Array:
+        return jax.grad(_side, 1)(problem, v, shifts) - jax.grad(_side, 1)(problem, v, other)
+
+    jump: tuple[Array, Array] = jax.jvp(slopes, (w,), (u,))
+    return jump
+
+
+@eqx.filter_jit
+def _moves(problem: Problem, w: Array) -> list[Array]:
+    def heights(v: Array) -> list[Array]:
+        return [site.height for site in sites(problem.predict, problem.unravel(v), problem.x)]
+
+    tangents: list[Array] = jax.jvp(heights, (w,), (direction(w),))[1]
+    return tangents
+
+
+@eqx.filter_jit
+def _parts(problem: Problem, w: Array, shifts: list[Array]) -> list[Array]:
+    other = [-s for s in shifts]
+
+    def slopes(v: Array) -> list[Array]:
+        above, below = jax.grad(_side, 2)(problem, v, shifts), jax.grad(_side, 2)(problem, v, other)
+        return [a - b for a, b in zip(above, below, strict=True)]
+
+    d = direction(w)
+    jumps, bends = jax.jvp(slopes, (w,), (d,))
+    length = jnp.linalg.norm(w)
+    ratio = jnp.linalg.norm(d) / jnp.where(length > 0, length, 1.0)
+    terms = zip(jumps, bends, _moves(problem, w), strict=True)
+    return [jnp.abs(move) * (jnp.abs(bend) + ratio * jnp.abs(jump)) for jump, bend, move in terms]
