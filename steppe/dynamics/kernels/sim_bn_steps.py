@@ -20,6 +20,7 @@ from steppe.dynamics.kernels.losses import slope, value
 from steppe.dynamics.kernels.matmul import ONE, TILE, ZERO, matmul
 from steppe.dynamics.kernels.packed import Floats
 from steppe.dynamics.kernels.sums import dot
+from steppe.dynamics.kernels.simd import BYTES, fma, load, slopes, store, total, zeros
 
 # Neurons that are worked on together, few enough for the nearest cache.
 CHUNK = 32
@@ -48,17 +49,47 @@ def _layers(w, X):  # type: ignore[no-untyped-def]
 
 
 @part
-def _firing(activation, W, gamma, v, x, live, W_live, gamma_live, v_live):  # type: ignore[no-untyped-def]
-    """Copies of the neurons that have a value or a slope at x; `live` names them. Returns their number."""
-    count = 0
+def _firing(activation, W, gamma, v, x, h, live, W_live, gamma_live, v_live):  # type: ignore[no-untyped-def]
+    """Copies of the neurons that have a value or a slope at x; `live` names them. Returns their number.
+
+    Which neuron fires no processor foresees: the list is made without a branch.
+    """
+    lanes, columns, count = BYTES // W.itemsize, W.shape[1], 0
+    flat, flat_live = W.reshape(-1), W_live.reshape(-1)
     for j in range(len(v)):
-        a, s = evaluate(activation, dot(W[j], x, len(x)))
-        if a != 0 or s != 0:
-            for k in range(len(x)):
-                W_live[count, k] = W[j, k]
-            live[count], gamma_live[count], v_live[count] = j, gamma[j], v[j]
-            count += 1
+        s = zeros(W)
+        for d in range(0, columns, lanes):
+            s = fma(load(flat, j * columns + d), load(x, d), s)
+        h[j] = total(s)
+    for j in range(len(v)):
+        a, s = evaluate(activation, h[j])
+        live[count] = j
+        count += (a != 0) | (s != 0)
+    for j in range(count):
+        k = live[j]
+        gamma_live[j], v_live[j] = gamma[k], v[k]
+        for d in range(0, columns, lanes):
+            store(flat_live, j * columns + d, load(flat, k * columns + d))
     return count
+
+
+@part
+def _statistics(activation, A, S, row, lanes, n):  # type: ignore[no-untyped-def]
+    """The mean of a² over the n examples, from the row h of A, which becomes a σ′(h). The row of S is overwritten."""
+    squares, zero = zeros(A), zeros(A)
+    if activation.smooth:
+        values, room = A[row : row + lanes], S[row : row + lanes]
+        for i in range(lanes):
+            a, s = evaluate(activation, values[i])
+            values[i], room[i] = a * s, a
+        return dot(room, room, n) / A.dtype.type(n)
+    for k in range(row, row + lanes, BYTES // A.itemsize):  # padding has h = 0, hence a = 0
+        h = load(A, k)
+        s = slopes(h, activation.leak)
+        a = fma(s, h, zero)
+        store(A, k, fma(a, s, zero))
+        squares = fma(a, a, squares)
+    return total(squares) / A.dtype.type(n)
 
 
 @part
@@ -66,7 +97,9 @@ def _differentiate(network, W, gamma, v, count, example, G, g_gamma, g_v):  # ty
     """f of one example over the first `count` neurons and its derivatives; returns f and their squared length."""
     X, A, S, XT, n = network.X, network.A, network.S, network.XT, len(network.X)
     columns, lanes = XT.shape
-    f = squares = zero = W.dtype.type(0)
+    f = rest = zero = W.dtype.type(0)
+    x, g_flat, squares = X[example], G.reshape(-1), zeros(W)
+    flat, spare = A.reshape(-1), S.reshape(-1)
     one, few = W.dtype.type(1), np.zeros((3, CHUNK), W.dtype)
     for first in range(0, count, CHUNK):
         size = min(CHUNK, count - first)
@@ -75,10 +108,7 @@ def _differentiate(network, W, gamma, v, count, example, G, g_gamma, g_v):  # ty
                A.reshape(-1), ZERO, lanes)  # fmt: skip
         for j in range(size):
             few[0, j], few[1, j] = evaluate(network.activation, A[j, example])
-            for i in range(n):
-                a, s = evaluate(network.activation, A[j, i])
-                A[j, i], S[j, i] = a * s, a
-            few[2, j] = dot(S[j], S[j], n) / W.dtype.type(n)
+            few[2, j] = _statistics(network.activation, flat, spare, j * lanes, lanes, n)
         matmul(A.reshape(-1), ZERO, lanes, ONE, tiles, n, X.reshape(-1), ZERO, columns, columns,
                G.reshape(-1), first * columns, columns)  # fmt: skip
         for j in range(size):
@@ -86,12 +116,14 @@ def _differentiate(network, W, gamma, v, count, example, G, g_gamma, g_v):  # ty
             inverse = one / np.sqrt(mean) if mean > zero else zero
             q = gamma[k] * v[k] * inverse
             along = q * a * inverse * inverse / W.dtype.type(n)
-            for d in range(columns):
-                G[k, d] = q * s * X[example, d] - along * G[k, d]
+            for d in range(0, columns, BYTES // W.itemsize):
+                g = fma(-along, load(g_flat, k * columns + d), fma(q * s, load(x, d), zeros(W)))
+                store(g_flat, k * columns + d, g)
+                squares = fma(g, g, squares)
             g_gamma[k], g_v[k] = v[k] * a * inverse, gamma[k] * a * inverse
-            squares += dot(G[k], G[k], columns) + (g_gamma[k] * g_gamma[k] + g_v[k] * g_v[k])
+            rest += g_gamma[k] * g_gamma[k] + g_v[k] * g_v[k]
             f += q * a
-    return f, squares
+    return f, total(squares) + rest
 
 
 @kernel
@@ -101,11 +133,11 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
     W, gamma, v = _layers(w, X)
     W_live, gamma_live, v_live = _layers(network.neurons[0], X)
     G, g_gamma, g_v = _layers(network.neurons[1], X)
-    zero, live = w.dtype.type(0), np.zeros(len(v), np.int64)
+    zero, h, live = w.dtype.type(0), np.zeros_like(v), np.zeros(len(v) + 1, np.int64)
     for t in range(count):
         i = order[offset + t]
         label = y[i] + (noise[t, 0] if len(noise) else zero)
-        firing = _firing(network.activation, W, gamma, v, X[i], live, W_live, gamma_live, v_live)
+        firing = _firing(network.activation, W, gamma, v, X[i], h, live, W_live, gamma_live, v_live)
         for ascended in range(2):
             f, squares = _differentiate(network, W_live, gamma_live, v_live, firing, i, G, g_gamma, g_v)
             if ascended:

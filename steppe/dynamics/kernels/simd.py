@@ -123,6 +123,19 @@ def add(_typing, x, y):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def slopes(_typing, h, leak):  # type: ignore[no-untyped-def]
+    """1 in the lanes where h > 0, and the number `leak` in the others."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        kind = args[0].type
+        one = ir.Constant(kind, [1.0] * kind.count)
+        positive = builder.fcmp_ordered(">", args[0], ir.Constant(kind, None))
+        return builder.select(positive, one, _full(builder, args[1], kind))
+
+    return h(h, h.dtype), codegen
+
+
+@intrinsic
 def total(_typing, vector):  # type: ignore[no-untyped-def]
     """The sum of the lanes, by halves."""
 
