@@ -3,11 +3,12 @@
 from steppe.dynamics.base import Dynamics
 from steppe.dynamics.kernels.sim_bn import SimBNKernel
 from steppe.dynamics.kernels.three_layer import ThreeLayerKernel
+from steppe.dynamics.kernels.three_layer_relu import ThreeLayerReLUKernel
 from steppe.dynamics.kernels.two_layer import TwoLayerKernel
 from steppe.dynamics.path import Path
 from steppe.problems import Problem
 
-_KERNELS = (TwoLayerKernel, ThreeLayerKernel, SimBNKernel)
+_KERNELS = (TwoLayerKernel, ThreeLayerReLUKernel, ThreeLayerKernel, SimBNKernel)
 
 
 def build(problem: Problem, dynamics: Dynamics, key: int | None = None) -> Path | None:
