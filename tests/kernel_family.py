@@ -101,6 +101,7 @@ def callable_part(part):
 # Every architecture and every kind of step; each pair costs seconds of compilation.
 SINGLE_RUNS = [
     ("two-layer", "1-sam"), ("sim-ln", "projected-1-sam"), ("three-layer-softplus", "m-sam"), ("sim-bn", "1-sam"),
+    ("three-layer", "projected-1-sam"),
 ]  # fmt: skip
 HALF, WHOLE = 40, 100
 

@@ -19,8 +19,9 @@ from steppe.dynamics.kernels.heads import perturbation
 from steppe.dynamics.kernels.losses import slope, value
 from steppe.dynamics.kernels.matmul import ONE, TILE, ZERO, matmul
 from steppe.dynamics.kernels.packed import Floats
+from steppe.dynamics.kernels.sim_bn_neurons import rectified_means, select_firing, smooth_means
+from steppe.dynamics.kernels.simd import BYTES, fma, load, store, total, zeros
 from steppe.dynamics.kernels.sums import dot
-from steppe.dynamics.kernels.simd import BYTES, fma, load, slopes, store, total, zeros
 
 # Neurons that are worked on together, few enough for the nearest cache.
 CHUNK = 32
@@ -49,70 +50,29 @@ def _layers(w, X):  # type: ignore[no-untyped-def]
 
 
 @part
-def _firing(activation, W, gamma, v, x, h, live, W_live, gamma_live, v_live):  # type: ignore[no-untyped-def]
-    """Copies of the neurons that have a value or a slope at x; `live` names them. Returns their number.
-
-    Which neuron fires no processor foresees: the list is made without a branch.
-    """
-    lanes, columns, count = BYTES // W.itemsize, W.shape[1], 0
-    flat, flat_live = W.reshape(-1), W_live.reshape(-1)
-    for j in range(len(v)):
-        s = zeros(W)
-        for d in range(0, columns, lanes):
-            s = fma(load(flat, j * columns + d), load(x, d), s)
-        h[j] = total(s)
-    for j in range(len(v)):
-        a, s = evaluate(activation, h[j])
-        live[count] = j
-        count += (a != 0) | (s != 0)
-    for j in range(count):
-        k = live[j]
-        gamma_live[j], v_live[j] = gamma[k], v[k]
-        for d in range(0, columns, lanes):
-            store(flat_live, j * columns + d, load(flat, k * columns + d))
-    return count
-
-
-@part
-def _statistics(activation, A, S, row, lanes, n):  # type: ignore[no-untyped-def]
-    """The mean of a² over the n examples, from the row h of A, which becomes a σ′(h). The row of S is overwritten."""
-    squares, zero = zeros(A), zeros(A)
-    if activation.smooth:
-        values, room = A[row : row + lanes], S[row : row + lanes]
-        for i in range(lanes):
-            a, s = evaluate(activation, values[i])
-            values[i], room[i] = a * s, a
-        return dot(room, room, n) / A.dtype.type(n)
-    for k in range(row, row + lanes, BYTES // A.itemsize):  # padding has h = 0, hence a = 0
-        h = load(A, k)
-        s = slopes(h, activation.leak)
-        a = fma(s, h, zero)
-        store(A, k, fma(a, s, zero))
-        squares = fma(a, a, squares)
-    return total(squares) / A.dtype.type(n)
-
-
-@part
 def _differentiate(network, W, gamma, v, count, example, G, g_gamma, g_v):  # type: ignore[no-untyped-def]
     """f of one example over the first `count` neurons and its derivatives; returns f and their squared length."""
     X, A, S, XT, n = network.X, network.A, network.S, network.XT, len(network.X)
     columns, lanes = XT.shape
     f = rest = zero = W.dtype.type(0)
     x, g_flat, squares = X[example], G.reshape(-1), zeros(W)
-    flat, spare = A.reshape(-1), S.reshape(-1)
-    one, few = W.dtype.type(1), np.zeros((3, CHUNK), W.dtype)
+    flat, means = A.reshape(-1), np.zeros(CHUNK, W.dtype)
+    one, few = W.dtype.type(1), np.zeros((2, CHUNK), W.dtype)
     for first in range(0, count, CHUNK):
         size = min(CHUNK, count - first)
         tiles = -(-size // TILE) * TILE
         matmul(W.reshape(-1), first * columns, columns, ONE, tiles, columns, XT.reshape(-1), ZERO, lanes, lanes,
-               A.reshape(-1), ZERO, lanes)  # fmt: skip
+               flat, ZERO, lanes)  # fmt: skip
         for j in range(size):
             few[0, j], few[1, j] = evaluate(network.activation, A[j, example])
-            few[2, j] = _statistics(network.activation, flat, spare, j * lanes, lanes, n)
-        matmul(A.reshape(-1), ZERO, lanes, ONE, tiles, n, X.reshape(-1), ZERO, columns, columns,
-               G.reshape(-1), first * columns, columns)  # fmt: skip
+        if network.activation.smooth:
+            smooth_means(network.activation, A, S, size, n, means)
+        else:
+            rectified_means(network.activation.leak, flat, size, lanes, n, means)
+        matmul(flat, ZERO, lanes, ONE, tiles, n, X.reshape(-1), ZERO, columns, columns,
+               g_flat, first * columns, columns)  # fmt: skip
         for j in range(size):
-            a, s, mean, k = few[0, j], few[1, j], few[2, j], first + j
+            a, s, mean, k = few[0, j], few[1, j], means[j], first + j
             inverse = one / np.sqrt(mean) if mean > zero else zero
             q = gamma[k] * v[k] * inverse
             along = q * a * inverse * inverse / W.dtype.type(n)
@@ -133,11 +93,12 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
     W, gamma, v = _layers(w, X)
     W_live, gamma_live, v_live = _layers(network.neurons[0], X)
     G, g_gamma, g_v = _layers(network.neurons[1], X)
+    flat_live, g_flat, lanes = W_live.reshape(-1), G.reshape(-1), BYTES // w.itemsize
     zero, h, live = w.dtype.type(0), np.zeros_like(v), np.zeros(len(v) + 1, np.int64)
     for t in range(count):
         i = order[offset + t]
         label = y[i] + (noise[t, 0] if len(noise) else zero)
-        firing = _firing(network.activation, W, gamma, v, X[i], h, live, W_live, gamma_live, v_live)
+        firing = select_firing(network.activation, W, gamma, v, X[i], h, live, W_live, gamma_live, v_live)
         for ascended in range(2):
             f, squares = _differentiate(network, W_live, gamma_live, v_live, firing, i, G, g_gamma, g_v)
             if ascended:
@@ -150,8 +111,8 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
             for j in range(firing):
                 gamma_live[j] += c * g_gamma[j]
                 v_live[j] += c * g_v[j]
-                for d in range(X.shape[1]):
-                    W_live[j, d] += c * G[j, d]
+            for k in range(firing * X.shape[1]):
+                flat_live[k] += c * g_flat[k]
         step = lr * slope(loss, f, label)
         if decay != 1:
             for k in range(len(w)):
@@ -160,8 +121,9 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
             k = live[j]
             gamma[k] -= step * g_gamma[j]
             v[k] -= step * g_v[j]
-            for d in range(X.shape[1]):
-                W[k, d] -= step * G[j, d]
+            for d in range(0, X.shape[1], lanes):
+                to = k * X.shape[1] + d
+                store(w, to, fma(-step, load(g_flat, j * X.shape[1] + d), load(w, to)))
         if held:
             long = length(w[: W.size])
             factor = norm / long if long > zero else zero

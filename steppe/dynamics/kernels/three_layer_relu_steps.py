@@ -62,6 +62,7 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
             V *= kappa[0]
             kappa[0] = one
         scale, shrink, c = kappa[0], decay, zero
+        old[:], delta[:], out[:] = zero, zero, zero  # as where a call begins: 0·∞ of the step before would be NaN
         for ascended in range(2):
             moving = ascended == 1 or rho == zero
             point = raised if ascended else h
@@ -79,9 +80,8 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
             if not ascended and not np.isfinite(value(loss, f, y[i])):
                 return t, 2
             step = lr * slope(loss, f, label)
-            step_V = step / (scale * decay)  # κ shrinks first: κ·decay·V − step·delta aᵀ is κ·decay·(V − step_V delta aᵀ)
-            for k in range(live):
-                moves[k] = step_V * a[neurons[k]]
+            for k in range(live):  # κ shrinks as well: κ·decay·V − step·a deltaᵀ = κ·decay·(V − move deltaᵀ)
+                moves[k] = step / (scale * decay) * a[neurons[k]]
             moves[live : live + 4] = zero
             backward(V, rows, moves, moving, live, columns, delta, found)
             overlap = c * dot(before, delta, columns)

@@ -34,7 +34,10 @@ def test_decay_kept_as_a_factor_is_the_decay_of_the_weights(move, width):
 def test_chosen_where_neurons_can_be_silent_and_the_factor_survives():
     one, relu = SAM(0.01, 0.1), problem(lambda x: MLP(3))
     assert isinstance(build(relu, one), ThreeLayerReLUKernel)
-    for other in (problem(lambda x: MLP(3, activation=leaky_relu(0.1))), problem(lambda x: MLP(3, activation=softplus))):
+    for other in (
+        problem(lambda x: MLP(3, activation=leaky_relu(0.1))),
+        problem(lambda x: MLP(3, activation=softplus)),
+    ):
         assert isinstance(build(other, one), ThreeLayerKernel)
     for move in (SAM(0.01, 0.1, 2), GD(0.01), GD(0.01, batch_size=1, weight_decay=100.0)):
         assert isinstance(build(relu, move), ThreeLayerKernel)
