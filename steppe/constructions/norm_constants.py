@@ -30,7 +30,8 @@ def norm_constants(x: Any, *, directions: int = 256, steps: int = 200, key: int 
 
     C₂ ≤ 2 max(λ_max(XᵀX/n), Σ‖xᵢ‖²/nd). C₁ is the least over half-spaces, a hard problem: it is 0, found by linear
     programming, when all inputs lie in a half-space (a silent neuron costs nothing), which n ≥ Cd log d excludes;
-    otherwise searched for: the axes and their pairs, and `steps` of descent from `directions` random starts.
+    otherwise searched for, as the largest is: the axes and their pairs, and `steps` of descent and of ascent from
+    `directions` random starts.
 
     >>> x = np.array([[a, b] for a in (1.0, -1.0) for b in (1.0, -1.0)])
     >>> round(norm_constants(x).lower, 12)                          # w = (1, 1): one input of four is active
@@ -43,12 +44,14 @@ def norm_constants(x: Any, *, directions: int = 256, steps: int = 200, key: int 
     upper = 2 * max(float(eigenvalues[-1]), float(np.trace(covariance)) / d)
     check.integer("directions", directions, minimum=1)
     random = np.random.default_rng(key).standard_normal((directions, d))
-    lowered = _normalised(np.concatenate([random, axes.T, -axes.T, -points.mean(axis=0, keepdims=True)]))
+    lowered = raised = _normalised(np.concatenate([random, axes.T, -axes.T, -points.mean(axis=0, keepdims=True)]))
     starts = np.concatenate([lowered, _pairs(d)])
     for _ in range(check.integer("steps", steps, minimum=0)):
-        # A step of 1/Lipschitz on Σ relu(w·xᵢ)², back onto the sphere.
+        # Σ relu(w·xᵢ)² is convex and of degree 2: its own gradient is a direction where it is no smaller.
+        raised = _normalised(np.maximum(raised @ points.T, 0) @ points)
+        # A step of 1/Lipschitz on it, back onto the sphere.
         lowered = _normalised(lowered - np.maximum(lowered @ points.T, 0) @ points / (n * eigenvalues[-1] + 1e-300))
-    ratios = np.concatenate([_ratios(points, starts), _ratios(points, lowered)])
+    ratios = np.concatenate([_ratios(points, w) for w in (starts, lowered, raised)])
     lower = 0.0 if _in_half_space(points) else float(ratios.min())
     return NormConstants(lower, float(ratios.max()), upper)
 

@@ -30,5 +30,6 @@ def memorising(numbers: Mapping[str, Any]) -> Any:
     axis.set(xlim=(side[0], side[-1]), ylim=(side[0], side[-1]), aspect="equal", xlabel="x₁", ylabel="x₂")
     axis.grid(False)
     axis.legend(loc="lower right", frameon=True)
-    axis.set_title(numbers["title"])
+    # Above the colour bar too, which a title of the axes would run into.
+    figure.suptitle(numbers["title"], x=0.01, ha="left", fontweight="bold", fontsize=11)
     return figure

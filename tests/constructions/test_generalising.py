@@ -134,3 +134,8 @@ def test_sim_bn_of_uneven_width():
 def test_wrong_arguments_are_named(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+def test_a_coordinate_that_is_no_whole_number_is_refused():
+    with pytest.raises(ArgumentError, match="coordinates must be a whole number"):
+        generalising.parity(5, (0.5, 1))

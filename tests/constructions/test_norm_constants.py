@@ -66,6 +66,18 @@ def test_linear_complexity_is_below_its_bound():
     assert 0.8 * rademacher.linear(x) < exact < rademacher.linear(x)
 
 
+@pytest.mark.parametrize(("n", "d"), [(12, 3), (60, 5)])
+def test_no_random_neuron_is_beyond_the_extremes_of_the_search(n, d):
+    rng = np.random.default_rng(d)
+    x = rng.choice([-1.0, 1.0], size=(n, d))
+    constants = norm_constants(x)
+    w = rng.normal(size=(20_000, d))
+    products = np.maximum(w / np.linalg.norm(w, axis=1, keepdims=True) @ x.T, 0)
+    A, B = 2 * np.mean(products > 0, axis=1), 2 * np.mean(products**2, axis=1)
+    assert constants.lower <= min(A.min(), B.min())
+    assert max(A.max(), B.max()) <= constants.largest <= constants.upper
+
+
 def test_network_complexity_is_below_its_bound():
     """The supremum is at one neuron, ‖u‖ = 1: a sweep of directions in the plane, all 2⁸ signs."""
     x = np.random.default_rng(1).normal(size=(8, 2))

@@ -1,16 +1,22 @@
 """The claims of wen2023 measured on small real runs, and the checks shown to be able to fail."""
 
 import dataclasses
+import math
+import re
 import types
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import steppe
 from steppe.papers.catalogue import paper
 from steppe.papers.wen2023 import bounds, groups, panels, properties, table1, theory
+from steppe.papers.wen2023.claims import complexity_checks, flattest_checks
+from steppe.papers.wen2023.claims.misprints import MISPRINTS
+from steppe.papers.wen2023.claims.technical import TECHNICAL
 from steppe.papers.wen2023.figures import FIGURES
 from steppe.papers.wen2023.neurons import table
 from steppe.papers.wen2023.table2 import PAPER, SMOKE, specs
@@ -75,11 +81,81 @@ BAD = {id: [LOW] * 3 for id in GOOD} | {
 }  # fmt: skip
 
 
+# Statements that say the opposite of what the runs show.
+REVERSED = ("section4-title-printed", "section5-title-printed")
+
+
 @pytest.mark.parametrize("claim", [c for c in paper("wen2023").claims if c.needs], ids=lambda c: c.id)
 def test_a_check_can_hold_and_can_fail(claim):
-    good, bad = ({id: runs[id] for id in claim.needs} for runs in (GOOD, BAD))
+    as_found = (BAD, GOOD) if claim.id in REVERSED else (GOOD, BAD)
+    good, bad = ({id: runs[id] for id in claim.needs} for runs in as_found)
     assert claim.check(good).holds
     assert not claim.check(bad).holds
+
+
+NUMBERED = {
+    "Theorem": ["3.1", "3.2", "4.1", "5.1", "A.1", "A.2", "A.3"],
+    "Proposition": ["4.1", "4.2", "5.1", "5.2", "A.1", "A.2"],
+    "Lemma": ["3.1", "4.1", *(f"A.{k}" for k in range(1, 28))],
+    "Corollary": ["A.1"],
+    "Figure": [str(k) for k in range(1, 12)],
+}
+
+
+def sources(claims):
+    """Every (kind, number) that a claim names; "Lemmas 3.1, A.5 and A.11" names three, "A.1 to A.3" too."""
+    for claim in claims:
+        kinds = "|".join(NUMBERED)
+        for kind, listed in re.findall(rf"({kinds})s? ((?:[A\d.]+[ab]?(?:, | and | to )?)+)", claim.source):
+            numbers = [number.rstrip("ab") for number in re.findall(r"A\.\d+|\d+(?:\.\d+)?[ab]?", listed)]
+            if " to " in listed:
+                first, last = (int(number.split(".")[1]) for number in numbers)
+                numbers = [f"A.{k}" for k in range(first, last + 1)]
+            yield from ((kind, number) for number in numbers)
+
+
+def test_every_numbered_statement_and_every_cell_of_table_1_has_a_claim():
+    claims = paper("wen2023").claims
+    found = set(sources(claims))
+    assert [(kind, n) for kind, numbers in NUMBERED.items() for n in numbers if (kind, n) not in found] == []
+    cells = [c.source for c in claims if c.id.startswith("table1-")]
+    for name, _, theorem, *_ in table1.ROWS:
+        assert {f"Table 1, {name}", f"Table 1, {name}, {theorem}"} <= set(cells)
+    assert len({c.id for c in claims}) == len(claims)
+
+
+def test_misprints_come_in_pairs():
+    ids = {c.id: c for c in paper("wen2023").claims}
+    for id, claim in ids.items():
+        assert claim.misprint == id.endswith("-printed")
+        if claim.misprint:
+            assert not ids[id.replace("-printed", "-corrected")].misprint
+
+
+@pytest.mark.parametrize("claim", [*TECHNICAL, *MISPRINTS[-10:]], ids=lambda c: c.id)
+def test_what_needs_no_runs_comes_out_as_it_should(claim):
+    assert claim.check({}).holds is not claim.misprint
+
+
+def test_the_flattest_net_among_many_neurons_need_not_generalise_with_two_points():
+    """The check of Theorem 3.1 can fail: two corners do not say which coordinates matter."""
+    x = np.array([[1.0, 1, 1], [1, -1, -1]])
+    params = flattest_checks.no_bias(x, x[:, 0] * x[:, 1], np.eye(3))
+    np.testing.assert_allclose(theory.outputs(params, x), [1, -1], atol=1e-5)
+    corners = theory.cube(3)
+    assert np.mean(corners[:, 0] * corners[:, 1] * theory.outputs(params, corners) <= 0) > 0
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (3, 2), (5, 2), (5, 3)])
+def test_dichotomies_are_as_many_as_cover_counted(n, d):
+    """2 Σ_{k<d} (n − 1 choose k) for points in general position (Cover 1965)."""
+    found = complexity_checks.dichotomies(np.random.default_rng(0).normal(size=(n, d)))
+    assert len(found) == 2 * sum(math.comb(n - 1, k) for k in range(d))
+
+
+def test_complexity_of_all_and_of_one():
+    assert complexity_checks.complexity(theory.cube(4) / 2 + 0.5) == pytest.approx(0.5)  # Σ max(σᵢ, 0)/n
+    assert complexity_checks.complexity(np.ones((1, 4))) == 0
 
 
 def test_smaller_nets_may_stay_farther_above_the_bound():
@@ -131,7 +207,11 @@ def test_figure_3_shows_the_memorising_net():
     x, W1 = np.array(numbers["x"]), np.array(numbers["W1"])
     firing = x @ W1.T + np.array(numbers["b1"]) > 0
     assert (firing == np.eye(len(x))).all()
-    assert figure.draw(numbers).axes
+    drawn = figure.draw(numbers)
+    drawn.draw_without_rendering()
+    renderer = drawn.canvas.get_renderer()
+    title = next(t for t in drawn.findobj(Text) if t.get_text() == numbers["title"])
+    assert all(not title.get_window_extent(renderer).overlaps(a.get_window_extent(renderer)) for a in drawn.axes)
 
 
 def test_both_scales_have_the_same_figures():

@@ -78,8 +78,9 @@ def columns(points: Floats, d: int, radius: float, coordinates: Sequence[int] | 
     largest = float(np.linalg.norm(points, axis=1).max())
     # √d and the norm of a corner may differ in the last bit.
     radius = check.number("radius", radius, minimum=largest * (1 - 1e-12), remedy="‖x‖ is at least that of its part.")
-    chosen = list(range(s)) if coordinates is None else [int(i) for i in coordinates]
-    if len(chosen) != s or len(set(chosen)) != s or not all(0 <= i < d for i in chosen):
+    named = range(s) if coordinates is None else coordinates
+    chosen = [check.integer("coordinates", i, minimum=0) for i in named]
+    if len(chosen) != s or len(set(chosen)) != s or max(chosen) >= d:
         rule = f"{s} different numbers from 0 to {d - 1}"
         check.refuse("coordinates", rule, coordinates, "Name the columns of x that the support describes.")
     return chosen, np.full(len(points), np.sqrt(radius**2 + 1))

@@ -19,8 +19,8 @@ def parity(
     """
     d = check.integer("d", d, minimum=1)
     n, test = check.integer("n", n, minimum=1), check.integer("test", test, minimum=0)
-    chosen = [int(i) for i in coordinates]
-    if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= i < d for i in chosen):
+    chosen = [check.integer("coordinates", i, minimum=0) for i in coordinates]
+    if not chosen or len(set(chosen)) != len(chosen) or max(chosen) >= d:
         rule = f"different numbers from 0 to {d - 1}"
         check.refuse("coordinates", rule, coordinates, "Name the columns of x whose product is the label.")
     rng = np.random.default_rng(key)

@@ -100,6 +100,7 @@ def test_label_noise():
         (lambda: parity(4, 5, (0, 0)), "coordinates must be different"),
         (lambda: parity(4, 5, ()), "coordinates must be different"),
         (lambda: parity(4, 5, (4,)), "coordinates must be different"),
+        (lambda: parity(4, 5, (0.5, 1)), "coordinates must be a whole number"),
         (lambda: complete(5, 3), "tails must be a whole number ≥ 4"),
         (lambda: complete(4, 5), "tails must be at most"),
         (lambda: ball(1, 5), "d must be"),

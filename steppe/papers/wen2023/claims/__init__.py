@@ -3,6 +3,7 @@
 from steppe.papers.wen2023.claims.beyond import BEYOND
 from steppe.papers.wen2023.claims.misprints import MISPRINTS
 from steppe.papers.wen2023.claims.runs import RUNS
+from steppe.papers.wen2023.claims.technical import TECHNICAL
 from steppe.papers.wen2023.claims.theorems import THEOREMS
 
-CLAIMS = (*RUNS, *BEYOND, *THEOREMS, *MISPRINTS)
+CLAIMS = (*RUNS, *BEYOND, *THEOREMS, *TECHNICAL, *MISPRINTS)

@@ -1,5 +1,6 @@
-"""Checks on finished runs that many claims share."""
+"""Checks on finished runs that many claims share, and checks that need none."""
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +9,18 @@ from steppe.papers.catalogue import Evidence, Finding
 Check = Callable[[Evidence], Finding]
 PERFECT, NEARLY = 0.999, 0.9
 PAPER_WIDTH = 500
+
+
+def computed(module: str, name: str, *arguments: Any) -> Check:
+    """A function of a module beside this one that gives (number, whether it holds, detail)."""
+
+    def check(evidence: Evidence) -> Finding:
+        # Here and not above: a list of claims imports no numpy.
+        function = getattr(importlib.import_module(f"steppe.papers.wen2023.claims.{module}"), name)
+        value, holds, detail = function(*arguments)
+        return Finding(float(value), bool(holds), detail)
+
+    return check
 
 
 def last(entries: Sequence[Any], name: str) -> list[float]:

@@ -1,24 +1,15 @@
 """Statements of wen2023 that are wrong as printed, each beside its correction."""
 
-import importlib
-from collections.abc import Callable
-
-from steppe.papers.catalogue import Claim, Evidence, Finding
+from steppe.papers.catalogue import Claim
+from steppe.papers.wen2023.claims.checks import computed
 
 
-def _pair(id: str, source: str, statement: str, as_printed: str, corrected: str, name: str) -> tuple[Claim, Claim]:
-    def check(printed: bool) -> Callable[[Evidence], Finding]:
-        def run(evidence: Evidence) -> Finding:
-            # Here and not above: a list of claims imports no numpy.
-            checks = importlib.import_module("steppe.papers.wen2023.claims.misprint_checks")
-            value, holds, detail = getattr(checks, name)(printed)
-            return Finding(value, bool(holds), detail)
-
-        return run
-
+def _pair(
+    id: str, source: str, statement: str, as_printed: str, corrected: str, name: str, module: str = "misprint_checks"
+) -> tuple[Claim, Claim]:
     return (
-        Claim(f"{id}-printed", source, statement, as_printed, check(True), misprint=True),
-        Claim(f"{id}-corrected", f"{source}, corrected", statement, corrected, check(False)),
+        Claim(f"{id}-printed", source, statement, as_printed, computed(module, name, True), misprint=True),
+        Claim(f"{id}-corrected", f"{source}, corrected", statement, corrected, computed(module, name, False)),
     )
 
 
@@ -120,5 +111,50 @@ MISPRINTS = (
         "the unseen points",
         "the whole hypercube",
         "unseen",
+    ),
+    *_pair(
+        "eq5-index",
+        "Eq. 5, index",
+        "The four-neuron net of Proposition 4.2 interpolates.",
+        "W₂[2i + j] = (−1)^{i+j}/r",
+        "W₂[2i + j + 1] = (−1)^{i+j}/r",
+        "eq5_index",
+        "proof_checks",
+    ),
+    *_pair(
+        "prop4.2-width",
+        "Proposition 4.2, width",
+        "A net of the stated width makes no error, however few the samples.",
+        "width n, also for n = 1",
+        "width max(n, 4)",
+        "width",
+        "proof_checks",
+    ),
+    *_pair(
+        "thm3.2-silent",
+        "Theorem 3.2, Lemmas A.1 and A.2",
+        "At the infimum of the trace of Sim-BN, ‖W₁ⱼ[3:]‖ = 0 for …",
+        "every neuron",
+        "every neuron with γⱼW₂ⱼ ≠ 0",
+        "silent_neuron",
+        "proof_checks",
+    ),
+    *_pair(
+        "lemmaA.4-norms",
+        "Proof of Lemma A.4",
+        "max ‖xᵢ‖² grows like a power of d, but for logarithms.",
+        "√d",
+        "d",
+        "largest_norm",
+        "proof_checks",
+    ),
+    *_pair(
+        "lemmaA.25-step",
+        "Proof of Lemma A.25",
+        "E‖Σ σᵢxᵢ‖ against √(Σ‖xᵢ‖²).",
+        "equal",
+        "at most",
+        "linear_step",
+        "proof_checks",
     ),
 )

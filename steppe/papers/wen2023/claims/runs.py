@@ -63,6 +63,24 @@ def _table1(figure: str, generalises: bool) -> Callable[[Evidence], Finding]:
     return accuracy(figure, lambda a: (a >= GENERALISES) is generalises)
 
 
+def _title(section: int, setting: str, figure: str, generalising: bool) -> tuple[Claim, Claim]:
+    """The titles of sections 4 and 5: both kinds of minimisers exist, and SAM finds the former or the latter."""
+    kinds = {True: "generalising", False: "non-generalising"}
+    statement = f"{setting}: of the generalising (former) and the non-generalising (latter) minimisers SAM finds …"
+    return (
+        Claim(
+            f"section{section}-title-printed", f"Title of section {section}", statement,
+            f"the {'latter' if generalising else 'former'}: {kinds[not generalising]}",
+            _table1(figure, not generalising), (figure,), misprint=True,
+        ),
+        Claim(
+            f"section{section}-title-corrected", f"Title of section {section}, corrected", statement,
+            f"the {'former' if generalising else 'latter'}: {kinds[generalising]}",
+            _table1(figure, generalising), (figure,),
+        ),
+    )  # fmt: skip
+
+
 def _pair(figure: str, source: str, setting: str, falls: bool) -> tuple[Claim, ...]:
     """Scenario II: 1-SAM (b) ends flatter than its baseline (a) and generalises worse."""
     a, b = f"{figure}a", f"{figure}b"
@@ -163,9 +181,11 @@ RUNS = (
         "ratio of accuracies 1b/4b above 1 in every seed", ratio("test_accuracy", "fig1b", "fig4b"),
         ("fig1b", "fig4b"),
     ),
+    *_title(4, "Bias", "fig4b", False),
     *_pair("fig5", "Figure 5", "Softplus", falls=False),
     _generalises("fig6a", "Figure 6a", "With simplified LayerNorm, 1-SAM", NEARLY),
     _generalises("fig6b", "Figure 6b", "With simplified LayerNorm and the first layer's norm held, 1-SAM", NEARLY),
+    *_title(5, "Simplified LayerNorm", "fig6a", True),
     _reaches("fig6a", "Section 6, Theorem 5.1", "Simplified LayerNorm", 0.1, own=False),
     Claim(
         "fig7-bias-worse", "Figure 7", "On the uniform ball, 1-SAM generalises much better without bias than with.",

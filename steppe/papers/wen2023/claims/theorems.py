@@ -1,19 +1,13 @@
 """The theorems, propositions and lemmas of wen2023, on explicit nets and on random numbers: no training."""
 
-import importlib
 from typing import Any
 
-from steppe.papers.catalogue import Claim, Evidence, Finding
+from steppe.papers.catalogue import Claim
+from steppe.papers.wen2023.claims.checks import computed
 
 
 def _claim(id: str, source: str, statement: str, expected: str, name: str, *arguments: Any) -> Claim:
-    def check(evidence: Evidence) -> Finding:
-        # Here and not above: a list of claims imports no numpy.
-        checks = importlib.import_module("steppe.papers.wen2023.claims.theorem_checks")
-        value, holds, detail = getattr(checks, name)(*arguments)
-        return Finding(value, bool(holds), detail)
-
-    return Claim(id, source, statement, expected, check)
+    return Claim(id, source, statement, expected, computed("theorem_checks", name, *arguments))
 
 
 THEOREMS = (
