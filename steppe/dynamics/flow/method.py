@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+import jax.numpy as jnp
 from jax import Array
 
 # w ↦ (L(w), ∇L(w)).
@@ -10,18 +11,26 @@ Gradient = Callable[[Array], tuple[Array, Array]]
 
 
 class Attempt(NamedTuple):
-    """The end of a step, the loss and the gradient there, an estimate of its error, and the gradients it took."""
+    """The end of a step, the loss and the gradient there, an estimate of its error, and the gradients it took.
+
+    `size` is that of the error, or of the part of it that is to be controlled.
+    """
 
     w: Array
     loss: Array
     g: Array
     error: Array
+    size: Array
     gradients: Array
 
 
 def estimate(h: Array, moved: Array, g: Array, g_end: Array) -> Array:
     """The error of a step of RKC2, h³w‴/15, from both its ends."""
     return 0.8 * moved + 0.4 * h.astype(moved.dtype) * (g + g_end)
+
+
+def norm(v: Array) -> Array:
+    return jnp.sqrt(jnp.sum(v**2))
 
 
 class Method(Protocol):

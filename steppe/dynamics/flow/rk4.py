@@ -39,4 +39,5 @@ class RK4:
         lengths = jnp.asarray(np.array([0.5, 0.5, 1.0, 0.0]), w.dtype)
         start = (jnp.zeros_like(w), g, jnp.zeros((), w.dtype), w)
         _, g_end, loss, end = jax.lax.fori_loop(0, 4, stage, start)
-        return Attempt(end, loss, g_end, jnp.zeros_like(w), jnp.asarray(4, dtype=int))
+        none = jnp.zeros_like(w)
+        return Attempt(end, loss, g_end, none, none[0], jnp.asarray(4, dtype=int))

@@ -68,7 +68,7 @@ def step(problem: Problem, method: Method, rtol: Array, state: State) -> State:
 def _untried(state: State) -> Trial:
     now, zero = state.now, jnp.zeros_like(state.h)
     error = estimate(now.t - state.before.t, now.w - state.before.w, state.before.g, now.g)
-    nothing = Attempt(now.w, now.loss, now.g, error, jnp.asarray(0, dtype=int))
+    nothing = Attempt(now.w, now.loss, now.g, error, jnp.zeros_like(now.loss), jnp.asarray(0, dtype=int))
     at_rest = jnp.all(now.g == 0)
     none = jnp.zeros_like(state.gradients)
     return Trial(nothing, zero, state.h, zero, at_rest, state.radius, none, none)
@@ -94,7 +94,7 @@ def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, tria
     bound = jnp.maximum(radius.at(now.t + h), bound)
     new = method.attempt(gradient, now.w, now.g, h, bound)
     size = jnp.maximum(jnp.maximum(_norm(now.w), _norm(new.w)), np.finfo(now.w.dtype).tiny)
-    error = _norm(new.error) / (rtol * size)
+    error = new.size.astype(float) / (rtol * size)
     fine = jnp.isfinite(error) & jnp.isfinite(new.loss) & jnp.all(jnp.isfinite(new.g))
     error = jnp.where(fine, error, jnp.inf)
     accepted = error <= 1
