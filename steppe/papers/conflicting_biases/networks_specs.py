@@ -110,15 +110,15 @@ class Swept:
     def flow(self) -> FlowRun:
         return FlowRun(self.setting, self.goals, self.rtol, self.past_kinks)
 
+    def descent(self, lr: float, way: float) -> DescentRun:
+        return DescentRun(self.setting, self.goals, lr, way, self.share, self.patience, self.steps)
+
 
 def flow(rtol: float, past_kinks: bool) -> "Flow":
     from steppe.dynamics import Flow
     from steppe.dynamics.flow import RKC2
 
     return Flow(rtol, method=RKC2(past_kinks=past_kinks))
-
-    def descent(self, lr: float, way: float) -> DescentRun:
-        return DescentRun(self.setting, self.goals, lr, way, self.share, self.patience, self.steps)
 
 
 def computed(found: "Sweep") -> "Computed":
