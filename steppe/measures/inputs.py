@@ -25,8 +25,9 @@ def vector(problem: Problem, w: Any) -> Array:
     """`w` as a flat vector of the problem, finite or not: to what is read off a run, divergence is a result."""
     a_problem(problem)
     for leaf in jax.tree.leaves(w):
-        if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
-            check.refuse("w", "of a real floating type", str(jnp.result_type(leaf)), "Convert it: w.astype(float).")
+        dtype = np.asarray(leaf).dtype
+        if not jnp.issubdtype(dtype, jnp.floating):
+            check.refuse("w", "of a real floating type", str(dtype), "Convert it: w.astype(float).")
     return problem.vector(w)
 
 

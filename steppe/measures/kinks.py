@@ -175,10 +175,14 @@ def _sites(problem: Problem, w: Array) -> list[Site]:
 
 
 def _example_axes(problem: Problem, w: Array) -> list[int | None]:
-    """Which axis of each site counts the examples: the one that grows with their number."""
+    """Which axis of each site counts the examples: the one that grows with their number. For a network that takes no
+    more of them it is the first one, if it is as long."""
     more = jax.tree.map(lambda a: shaped((a.shape[0] + 1, *a.shape[1:]), a.dtype), problem.x)
     now = eqx.filter_eval_shape(sites, problem.predict, problem.unravel(w), problem.x)
-    then = eqx.filter_eval_shape(sites, problem.predict, problem.unravel(w), more)
+    try:
+        then = eqx.filter_eval_shape(sites, problem.predict, problem.unravel(w), more)
+    except (TypeError, ValueError):
+        return [0 if site.margin.shape[0] == len(problem) else None for site in now]
     differ = [
         [k for k, (m, n) in enumerate(zip(a.margin.shape, b.margin.shape, strict=True)) if m != n]
         for a, b in zip(now, then, strict=True)

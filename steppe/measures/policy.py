@@ -24,6 +24,11 @@ def check_policy(
     tolerance(rtol)
     probability(confidence)
     check.integer("max_matvecs", max_matvecs, minimum=1)
+    check_matrix(curvature, statistics, memory)
+    generator(key)
+
+
+def check_matrix(curvature: Curvature, statistics: Statistics, memory: float) -> None:
     if not isinstance(curvature, Curvature):
         remedy = "Pass hessian, gauss_newton or another one of steppe.measures.operators."
         check.refuse("curvature", "a curvature matrix", curvature, remedy)
@@ -31,4 +36,3 @@ def check_policy(
         remedy = "Pass FullBatch(), Frozen() or PerChunk(size) of steppe.measures."
         check.refuse("statistics", "a treatment of batch statistics", statistics, remedy)
     check.number("memory", memory, above=0.0, remedy="Pass a number of bytes, for instance 2**30.")
-    generator(key)

@@ -8,6 +8,7 @@ from steppe import check, linalg
 from steppe.estimate import Estimate
 from steppe.measures.measured import measured
 from steppe.measures.operators import FULL_BATCH, MEMORY, Curvature, Statistics, hessian
+from steppe.measures.policy import check_matrix
 from steppe.problems import Problem
 
 # Attempts to settle a value before Lanczos begins anew.
@@ -46,6 +47,7 @@ class Tracker:
         memory: float = MEMORY,
         key: int = 0,
     ):
+        check_matrix(curvature, statistics, memory)
         if certify_every is not None:
             check.integer("certify_every", certify_every, minimum=1)
         self._fresh = linalg.Tracker(1, rtol=rtol, confidence=confidence, max_matvecs=max_matvecs, key=key)

@@ -23,6 +23,11 @@ class Unravel:
     def size(self) -> int:
         return sum(int(np.prod(shape)) for shape in self.shapes)
 
+    def fits(self, params: Any) -> bool:
+        """Whether it is a pytree of this structure, with arrays of these shapes."""
+        leaves, treedef = jax.tree.flatten(params)
+        return bool(treedef == self.treedef) and tuple(np.shape(a) for a in leaves) == self.shapes
+
     def __call__(self, w: Array) -> Any:
         leaves, start = [], 0
         for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
@@ -35,8 +40,10 @@ class Unravel:
 def ravel(params: Any) -> tuple[Array, Unravel]:
     """The flat vector of a pytree of real floating arrays, leaf after leaf in tree order, and the way back."""
     leaves, treedef = jax.tree.flatten(params)
-    if not leaves:
-        check.refuse("params", "a pytree with at least one array", params, "Pass the network's parameters.")
+    if not any(map(np.size, leaves)):
+        check.refuse(
+            "params", "a pytree with at least one array that is not empty", params, "Pass the network's parameters."
+        )
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
         where = "params" + jax.tree_util.keystr(path)
         if not isinstance(leaf, Array | np.ndarray | np.generic | float):

@@ -86,16 +86,15 @@ class Problem:
 
     def vector(self, w: Any) -> Array:
         """`w` as a flat vector of this problem, refused where it cannot be one. Accepts the pytree too."""
-        if jax.tree.structure(w) == self.unravel.treedef and not isinstance(w, Array | np.ndarray):
+        rule = f"a flat vector of {self.w0.size} parameters"
+        if not (isinstance(w, Array | np.ndarray) and w.shape == self.w0.shape) and self.unravel.fits(w):
             w, _ = ravel(w)
-        w = jnp.asarray(w)
+        try:
+            w = jnp.asarray(w)
+        except (TypeError, ValueError):
+            check.refuse("w", f"{rule}, or the pytree of them", w, "Start from problem.w0.")
         if w.shape != self.w0.shape:
-            check.refuse(
-                "w",
-                f"a flat vector of {self.w0.size} parameters",
-                f"shape {w.shape}",
-                "Start from problem.w0.",
-            )
+            check.refuse("w", rule, f"shape {w.shape}", "Start from problem.w0.")
         return w.astype(self.w0.dtype)
 
 

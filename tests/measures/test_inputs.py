@@ -11,6 +11,7 @@ import pytest
 import steppe
 from steppe import measures
 from steppe.check import ArgumentError
+from steppe.measures import operators
 
 from .dense import problem
 
@@ -80,9 +81,10 @@ def test_a_network_that_calls_out_to_a_generator():
         noise = jax.pure_callback(lambda: rng.normal(), jax.ShapeDtypeStruct((), np.float64))
         return x @ w + noise
 
-    p = steppe.Problem(predict, np.ones(2), np.ones((3, 2)), np.ones(3), steppe.losses.half_mse)
-    with pytest.raises(ArgumentError, match="between two calls"):
-        measures.sharpness(p, p.w0)
+    p = steppe.Problem(predict, np.ones(2), np.ones((1, 2)), np.ones(1), steppe.losses.half_mse)
+    for curvature in (operators.hessian, operators.fisher):
+        with pytest.raises(ArgumentError, match="between two calls"):
+            measures.sharpness(p, p.w0, curvature=curvature)
 
 
 def test_a_constant_key_is_no_randomness():
@@ -99,6 +101,26 @@ def test_a_wrong_shape():
     p = problem("two-layer")
     with pytest.raises(ArgumentError, match="w must be a flat vector of 56 parameters; got 'shape"):
         measures.sharpness(p, np.ones(3))
+
+
+@pytest.mark.parametrize("w", [None, {"W": np.ones(56)}], ids=["none", "another pytree"])
+@pytest.mark.parametrize("measure", MEASURES, ids=name)
+def test_no_parameters(measure, w):
+    with pytest.raises(ArgumentError, match="w must be a flat vector of 56 parameters, or the pytree of them; got"):
+        measure(problem("two-layer"), w)
+
+
+def test_no_numbers():
+    with pytest.raises(ArgumentError, match="w must be of a real floating type; got '<U3'"):
+        measures.sharpness(problem("two-layer"), "w.0")
+
+
+@pytest.mark.parametrize(
+    "argument", [{"curvature": "hessian"}, {"statistics": "frozen"}, {"memory": 0}], ids=lambda a: next(iter(a))
+)
+def test_a_tracker_refuses_when_it_is_made(argument):
+    with pytest.raises(ArgumentError, match=f"{next(iter(argument))} must be"):
+        measures.Tracker(**argument)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=name)

@@ -144,3 +144,10 @@ def test_several_outputs():
     assert measures.sharpness(away, away.w0).value == pytest.approx(2.0, rel=1e-3)  # w₃² − w₁²
     with pytest.raises(ArgumentError, match="'margin', whose slope jumps at 2 of them"):
         measures.sharpness(away, np.array([1.0, 2.0, 2.0]))
+
+
+def test_in_the_space_of_outputs_too():
+    """More parameters than examples: the Gram matrix is taken."""
+    p = steppe.Problem(lambda w, x: x @ w, np.ones(3), np.ones((1, 3)), np.full(1, 3.0), loss("absolute"))
+    with pytest.raises(ArgumentError, match="loss must be twice differentiable"):
+        measures.fisher_sharpness(p, p.w0, empirical=True)

@@ -91,6 +91,7 @@ def test_on_other_data():
         ({"params": np.array([1, 2])}, "params must be of a real floating type; got 'int64'"),
         ({"params": np.array([1.0, np.nan])}, "params must be finite"),
         ({"params": {}}, "params must be a pytree with at least one array"),
+        ({"params": np.ones(0)}, "params must be a pytree with at least one array that is not empty"),
         ({"params": {"w": np.ones(2), "act": "relu"}}, r"params\['act'\] must be an array"),
         ({"x": np.zeros((0, 2)), "y": np.zeros(0)}, "y must be an array with one row an example, not empty"),
         ({"loss": "mse"}, "loss must be a loss of steppe.losses; got 'mse'"),
@@ -109,6 +110,17 @@ def test_wrong_vector():
     p = make()
     with pytest.raises(ArgumentError, match="w must be a flat vector of 2 parameters"):
         p.vector(np.ones(3))
+
+
+def test_the_pytree_is_a_vector_too():
+    W = np.arange(6.0).reshape(2, 3)
+    alone = make(lambda w, x: x @ w[:, 0], params=W)
+    inside = make(lambda w, x: x @ w["W"][:, 0], params={"W": W})
+    for p, w in ((alone, W), (alone, jnp.asarray(W)), (inside, {"W": W})):
+        np.testing.assert_array_equal(p.vector(w), W.ravel())
+    for p, w in ((alone, W.T), (inside, {"W": W.T}), (inside, {"V": W}), (inside, None)):
+        with pytest.raises(ArgumentError, match="w must be a flat vector of 6 parameters"):
+            p.vector(w)
 
 
 def test_class_numbers_in_range():

@@ -24,8 +24,27 @@ def treats_examples_alone(problem: Problem, w: Array) -> bool:
     >>> treats_examples_alone(centred, centred.w0)
     False
     """
-    few = part(problem, 0, min(_COMPANY, len(problem)))
+    some = min(_COMPANY, len(problem))
+    if not takes(problem, w, some) or not takes(problem, w, 1):
+        return False
+    few = part(problem, 0, some)
     return all(bool(_compared(few, u)) for u in (w, _elsewhere(w)))
+
+
+def takes(problem: Problem, w: Array, size: int) -> bool:
+    """Whether predict gives one row an example for the first `size` of them too. One that was written for these data
+    may not: it holds some of them itself, or their number.
+
+    >>> import steppe
+    >>> p = Problem(lambda w, x: w * jnp.ones(2), jnp.array(1.0), jnp.zeros(2), jnp.zeros(2), steppe.losses.mse)
+    >>> takes(p, p.w0, 2), takes(p, p.w0, 1)
+    (True, False)
+    """
+    try:
+        found = eqx.filter_eval_shape(lambda problem, w: part(problem, 0, size).predictions(w), problem, w)
+    except (TypeError, ValueError):
+        return False
+    return bool(found.shape[0] == size)
 
 
 def _elsewhere(w: Array) -> Array:

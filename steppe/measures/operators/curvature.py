@@ -13,6 +13,7 @@ from jax import Array
 from steppe import check
 from steppe.measures.equations import shaped
 from steppe.measures.inputs import prepared
+from steppe.measures.operators.coupling import takes
 from steppe.measures.operators.operator import Operator
 from steppe.measures.operators.pieces import Pieces, part
 from steppe.measures.operators.statistics import FULL_BATCH, Statistics
@@ -100,7 +101,7 @@ def _held(model: Model, structure: Any, shapes: tuple[tuple[tuple[int, ...], Any
 def _affordable(model: Model, problem: Problem, w: Array, memory: float) -> int:
     """The number of examples that fit into `memory`: all of them, or a piece that is recomputed."""
     n = len(problem)
-    if (everything := held(model, problem, w)) <= memory:
+    if (everything := held(model, problem, w)) <= memory or not takes(problem, w, 1):
         return n
     # Held is affine in the number of examples. Recomputing has the values, their tangents and one more of each.
     one = held(model, eqx.filter_eval_shape(part, problem, 0, 1), w)

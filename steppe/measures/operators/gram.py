@@ -10,11 +10,13 @@ import numpy as np
 from jax import Array
 
 from steppe import check
+from steppe.measures.inputs import prepared
 from steppe.measures.operators.curvature import MEMORY, Curvature, Root, held, settled
 from steppe.measures.operators.gauss_newton import gauss_newton, has_root
 from steppe.measures.operators.operator import Operator
 from steppe.measures.operators.pieces import Pieces, Start, part
 from steppe.measures.operators.statistics import FULL_BATCH, Statistics
+from steppe.measures.smoothness import refuse_kinked_loss
 from steppe.problems import Problem
 
 
@@ -36,6 +38,7 @@ def gram(
             "curvature", "gauss_newton, fisher or empirical_fisher", curvature.name, "Only A = BᵀB has a Gram matrix."
         )
     meant, w, pieces = settled(curvature.model, problem, w, statistics=statistics, memory=memory)
+    refuse_kinked_loss(meant, w)
     outputs = rank(curvature, meant, w) // len(meant)
     product: Linearised | Gram = Gram(meant, w, curvature.root, pieces, outputs)
     if pieces.whole and held(curvature.model, meant, w) <= memory:
@@ -55,7 +58,7 @@ def smaller(
     """The Gram matrix where there is one and it is smaller than the matrix itself, which it replaces for everything
     that depends on the non-zero eigenvalues only."""
     rooted = curvature.root is not None and (curvature is not gauss_newton or has_root(problem))
-    if rooted and rank(curvature, problem, problem.vector(w)) < problem.w0.size:
+    if rooted and rank(curvature, problem, prepared(problem, w)) < problem.w0.size:
         return gram(curvature, problem, w, statistics=statistics, memory=memory)
     return curvature(problem, w, statistics=statistics, memory=memory)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from steppe import check
-from steppe.measures.operators.coupling import treats_examples_alone
+from steppe.measures.operators.coupling import takes, treats_examples_alone
 from steppe.measures.operators.frozen import FrozenPredict, statistics
 from steppe.measures.operators.pieces import Pieces
 from steppe.problems import Problem
@@ -62,6 +62,12 @@ class PerChunk(Statistics):
 
     def problem(self, problem: Problem, w: Array) -> Problem:
         net = problem.predict
+        for size in {size for _, size in self.pieces(problem, w, self.size).spans}:
+            if not takes(problem, w, size):
+                remedy = "It was written for all of these data; take FullBatch()."
+                check.refuse(
+                    "predict", "a function of any number of examples", f"no row each for {size} of them", remedy
+                )
         return _with(problem, _OfItsOwn(net)) if isinstance(net, OwnStatistics) else problem
 
     def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
