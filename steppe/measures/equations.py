@@ -81,9 +81,14 @@ def walk(closed: core.ClosedJaxpr, args: Sequence[Any], step: Step) -> list[Any]
 
 
 def unrolled(equation: Equation, inputs: list[Any], step: Step) -> list[Any]:
-    """A scan, walked once for each of its rounds."""
+    """A scan, walked once for each of its rounds; one that carries nothing, a map over examples perhaps, once for all
+    of them together."""
     params = equation.params
     fixed, carried = params["num_consts"], params["num_consts"] + params["num_carry"]
+    if not params["num_carry"]:
+        body = core.jaxpr_as_fun(params["jaxpr"])
+        together = jax.vmap(body, [None] * fixed + [0] * (len(inputs) - fixed), axis_size=params["length"])
+        return walk(traced(together, *inputs), inputs, step)
     carry, rows = inputs[fixed:carried], []
     order = range(params["length"])
     for i in reversed(order) if params["reverse"] else order:

@@ -34,8 +34,8 @@ _COPIES = 8
 class KinkedLayer:
     """The kinks of one layer: entry k is neuron `neurons[k]` (an index into the layer) on example `examples[k]`.
 
-    `examples` is −1 where the kink is one of the parameters alone. `matters` tells whether it has a part in a jump of
-    the Hessian that matters: see `kinks`.
+    `examples` is −1 where the kink is one of the parameters alone, or of a layer that does not tell. `matters` tells
+    whether it has a part in a jump of the Hessian that matters: see `kinks`.
     """
 
     name: str
@@ -111,7 +111,7 @@ def kinks(problem: Problem, w: Array, *, rtol: float = 1e-3, sharpness: float | 
     if kink_jump.exceeds(around, w, entries, max(rtol, half) * size):
         shares = kink_jump.parts(around, w, entries)
         largest = max(share.max(initial=0.0) for share in shares)
-        matters = [share > half * largest for share in shares]
+        matters = [share >= half * largest for share in shares]
     names = [site.name for site in shapes]
     rows = enumerate(zip(names, entries, matters, strict=True))
     return Kinks(tuple(_layer(f"{name} {k}", e, m) for k, (name, e, m) in rows if len(e.at)))
@@ -176,12 +176,14 @@ def _sites(problem: Problem, w: Array) -> list[Site]:
 
 def _example_axes(problem: Problem, w: Array) -> list[int | None]:
     """Which axis of each site counts the examples: the one that grows with their number. For a network that takes no
-    more of them it is the first one, if it is as long."""
+    more of them, or does something else with them, it is the first one, if it is as long."""
     more = jax.tree.map(lambda a: shaped((a.shape[0] + 1, *a.shape[1:]), a.dtype), problem.x)
     now = eqx.filter_eval_shape(sites, problem.predict, problem.unravel(w), problem.x)
     try:
         then = eqx.filter_eval_shape(sites, problem.predict, problem.unravel(w), more)
     except (TypeError, ValueError):
+        then = []
+    if len(then) != len(now):
         return [0 if site.margin.shape[0] == len(problem) else None for site in now]
     differ = [
         [k for k, (m, n) in enumerate(zip(a.margin.shape, b.margin.shape, strict=True)) if m != n]

@@ -55,7 +55,7 @@ def ravel(params: Any) -> tuple[Array, Unravel]:
                 str(jnp.result_type(leaf)),
                 "Convert it: params.astype(float).",
             )
-        if np.asarray(leaf).dtype == np.float64 and jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
+        if getattr(leaf, "dtype", None) == np.float64 and jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
             check.refuse(
                 where,
                 "at most float32 while JAX runs in 32 bits",

@@ -61,6 +61,7 @@ ACTIVATIONS = {
     "maximum": (lambda h: jnp.maximum(h, 0.3 * h), 1),
     "clip": (lambda h: jnp.clip(h, 0.0, 2.0), 1),
     "where": (lambda h: jnp.where(h > 0, h, 0.1 * h), 1),
+    "masked": (lambda h: h * jax.jit(lambda h: h > 0)(h), 1),
     "cube": (lambda h: jax.nn.relu(h) ** 3, 0),
     "softplus": (jax.nn.softplus, 0),
     "square": (lambda h: jax.nn.relu(h) ** 2, 1),
@@ -99,6 +100,23 @@ def test_inside_a_scan():
     p = steppe.Problem(predict, np.array([1.0, 2.0]), np.array([3.0, 5.0]), np.ones(2), steppe.losses.mse)
     (layer,) = kinks(p, p.w0).layers
     assert (layer.name, layer.examples.tolist(), layer.matters.tolist()) == ("relu 1", [0], [True])
+
+
+@pytest.mark.parametrize("size", [None, 2], ids=["one at a time", "two at a time"])
+def test_a_map_over_the_examples(size):
+    """Three of them, so that two at a time leave one over."""
+
+    def predict(w, x):
+        return jax.lax.map(lambda row: jnp.sum(jax.nn.relu(w @ row)), x, batch_size=size)
+
+    W, X = np.array([[1.0, -1.0], [2.0, 1.0]]), np.array([[2.0, 3.0], [0.5, -4.0], [1.0, 1.0]])
+    p = steppe.Problem(predict, W, X, np.ones(3), steppe.losses.mse)
+    (layer,) = kinks(p, p.w0).layers
+    assert layer.examples.tolist() == ([2] if size is None else [-1])  # not known where they are counted in pairs
+    assert layer.matters.tolist() == [True]
+    w = p.w0 + 0.1
+    found = measures.sharpness(p, w)  # a warning would be an error
+    assert found.lower <= np.linalg.eigvalsh(jax.hessian(p.loss)(w))[-1] <= found.upper
 
 
 def test_a_zero_that_no_parameter_moves_is_no_kink():

@@ -68,6 +68,12 @@ def test_float64_parameters_need_64_bits():
         make()
 
 
+def test_a_number_of_python_is_of_the_precision_in_use():
+    for wide, dtype in ((True, np.float64), (False, np.float32)):
+        with jax.enable_x64(wide):
+            assert make(lambda w, x: w * x[:, 0], params=2.0).w0.dtype == dtype
+
+
 def test_pytree_inputs():
     x = {"a": np.ones((3, 2)), "b": np.arange(3)}
     p = make(lambda w, x: x["a"] @ w + x["b"], x=x)
