@@ -32,6 +32,32 @@ def number(
     return result
 
 
+def numbers(
+    argument: str, values: Any, *, minimum: float = -math.inf, above: float = -math.inf, rule: str, remedy: str
+) -> list[float]:
+    """The different numbers of a list, rising; at least one, each finite, ≥ minimum and > above."""
+    listed = _listed(values)
+    if not listed:
+        refuse(argument, rule, values, remedy)
+    return sorted({number(argument, value, minimum=minimum, above=above) for value in listed})
+
+
+def integers(argument: str, values: Any, *, minimum: int, remedy: str) -> tuple[int, ...]:
+    """A list of whole numbers ≥ minimum, as it is; it may be empty."""
+    listed = _listed(values)
+    if listed is None:
+        refuse(argument, f"a list of whole numbers ≥ {minimum}", values, remedy)
+    return tuple(integer(argument, value, minimum=minimum) for value in listed)
+
+
+def _listed(values: Any) -> list[Any] | None:
+    """None for what is no list: a number, a text."""
+    try:
+        return None if isinstance(values, str | bytes) else list(values)
+    except TypeError:
+        return None
+
+
 def _real(value: Any) -> float:
     """A number of Python, numpy or JAX as a float; NaN for everything else: True, "3", a list."""
     if (

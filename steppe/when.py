@@ -57,7 +57,6 @@ def times(values: Iterable[float]) -> When:
     >>> times([10.0, 1.0]).flow_times
     (1.0, 10.0)
     """
-    chosen = sorted({check.number("times", value, minimum=0.0) for value in values})
-    if not chosen:
-        check.refuse("times", "at least one time", chosen, "Pass for example numpy.geomspace(1, 1000, 30).")
+    remedy = "Pass for example numpy.geomspace(1, 1000, 30)."
+    chosen = check.numbers("times", values, minimum=0.0, rule="a list of at least one time", remedy=remedy)
     return When(flow_times=tuple(chosen))

@@ -45,7 +45,9 @@ def counted(items: Iterable[T], total: int, what: str, *, silent: bool) -> Itera
 
 
 def print_json(value: Any) -> None:
-    json.dump(value, sys.stdout, indent=1, ensure_ascii=False, default=_plain)
+    """NaN and infinity, which JSON does not have, become null."""
+    strict = json.loads(json.dumps(value, default=_plain), parse_constant=lambda name: None)
+    json.dump(strict, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
     print()
 
 

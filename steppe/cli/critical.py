@@ -1,6 +1,7 @@
 """steppe critical: the critical learning rate of a row of table 1 or of the user's own problem, and its grids."""
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import tyro
@@ -42,9 +43,12 @@ class Critical(Computing):
     def _own(self, target: str) -> int:
         from functools import partial
 
+        from steppe.check import refuse
         from steppe.cli.board import Board
         from steppe.rates import critical_rate
 
+        if self.sweep:
+            refuse("--sweep", "given with a row of table 1", target, "For a problem of yours call steppe.rates.sweep.")
         problem = _problem(target)
         with Board({target: target}, silent=self.json) as board:
             told = partial(board, target, "running")
@@ -95,7 +99,8 @@ class Critical(Computing):
             {
                 "loss": c.loss, "outcome": c.outcome, "initial_sharpness": c.initial_sharpness,
                 "largest_sharpness": c.largest_sharpness, "critical_rate": c.rate, "time": c.time,
-                "gradients": c.gradients, "fine_grid": c.fine_grid().tolist(), "coarse_grid": c.coarse_grid().tolist(),
+                "gradients": c.gradients, "fine_grid": c.fine_grid().tolist() if isfinite(c.rate) else [],
+                "coarse_grid": c.coarse_grid().tolist() if isfinite(c.rate) else [],
             }
             for c in found
         ]  # fmt: skip
@@ -117,21 +122,32 @@ def _text(value: Any) -> str:
 
 def _problem(target: str) -> Any:
     """What MODULE:FUNCTION returns, looked for in the current folder too."""
-    import importlib
     import sys
 
     from steppe.check import ArgumentError
     from steppe.problems import Problem
 
-    module, _, name = target.partition(":")
     sys.path.insert(0, "")
     try:
-        made = getattr(importlib.import_module(module), name)()
-    except (ImportError, AttributeError) as error:
-        remedy = "Name MODULE:FUNCTION, a function of no arguments."
-        raise ArgumentError(f"cannot use {target!r}: {error}. {remedy}") from error
+        made = _function(target)()
     finally:
         sys.path.remove("")
     if not isinstance(made, Problem):
         raise ArgumentError(f"{target} returned {made!r}. It must return a steppe.Problem.")
     return made
+
+
+def _function(target: str) -> Any:
+    import importlib
+    import inspect
+
+    from steppe.check import ArgumentError
+
+    module, _, name = target.partition(":")
+    try:
+        function = getattr(importlib.import_module(module), name)
+        inspect.signature(function).bind()
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the last two: no such call, no such name
+        remedy = "Name MODULE:FUNCTION, a function of no arguments."
+        raise ArgumentError(f"cannot use {target!r}: {error}. {remedy}") from error
+    return function

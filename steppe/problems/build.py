@@ -33,6 +33,7 @@ def build(
     Problem(FCN(...), 55210 parameters, 500 examples, half_mse)
     """
     scale = check.number("scale", scale, above=0.0, remedy="The paper takes 1, 5 and 10.")
+    seed = check.integer("seed", seed, minimum=0, remedy="The paper takes 43, 44 and 45.")
     x, y, x_test, y_test, outputs = data.supervised(loss)
     drawn = network.init(data.shape, outputs, np.random.default_rng(seed), dtype)
     params = jax.tree.map(lambda a: a * a.dtype.type(scale), drawn)

@@ -43,9 +43,11 @@ def critical_rate(
     """
     if not isinstance(problem, Problem):
         check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
-    goals = sorted({check.number("losses", goal) for goal in losses}, reverse=True)
-    if not goals:
-        check.refuse("losses", "at least one loss", losses, "Pass for example losses=[0.01].")
+    if flow is not None and not isinstance(flow, Flow):
+        check.refuse("flow", "a steppe.dynamics.Flow", flow, "Pass for example Flow(rtol=1e-3).")
+    if stop is not None and not isinstance(stop, until.Stop):
+        check.refuse("stop", "a condition of steppe.until", stop, "Pass for example steppe.until.seconds(60).")
+    goals = check.numbers("losses", losses, rule="a list of at least one loss", remedy="Pass for example [0.01].")[::-1]
     w = problem.vector(problem.w0 if w is None else w)
     follow = Follow(Followed.fresh(problem, key=key))
     legs = None if checkpoint is None else Legs(checkpoint, follow)

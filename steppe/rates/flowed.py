@@ -35,11 +35,12 @@ class Critical:
 
     @property
     def rate(self) -> float:
-        """η_c = 2/s_GF: above it gradient descent leaves the flow before it reaches ε."""
-        return 2 / self.largest_sharpness
+        """η_c = 2/s_GF: above it gradient descent leaves the flow before it reaches ε. ∞ where s_GF ≤ 0."""
+        return float("inf") if self.largest_sharpness <= 0 else 2 / self.largest_sharpness
 
     def fine_grid(self) -> NDArray[Any]:
         """1/(2 s_GF), 2/(2 s_GF), ..., 6/s_GF (appendix G)."""
+        self._refuse_flat()
         return np.arange(1, FINE_POINTS + 1) / (2 * self.largest_sharpness)
 
     def coarse_grid(self, *, beyond: int = 0, refine: int = 1) -> NDArray[Any]:
@@ -50,12 +51,20 @@ class Critical:
         """
         check.integer("beyond", beyond, minimum=0)
         check.integer("refine", refine, minimum=1)
-        low, high = 6 / self.largest_sharpness, 2 / self.initial_sharpness
+        self._refuse_flat()
+        low = 6 / self.largest_sharpness
+        high = 2 / self.initial_sharpness if self.initial_sharpness > 0 else 0.0
         points = (COARSE_POINTS - 1) * refine
         fine, step = 1 / (2 * self.largest_sharpness), (high - low) / (COARSE_POINTS - 1)
-        if self.initial_sharpness <= 0 or step < fine / FINEST:
+        if step < fine / FINEST:
             step = fine
         step = step / refine
         below = int(np.ceil(low / step)) - 1
         grid = low + step * np.arange(-below, points + beyond + 1)
         return grid[grid > 1e-9 * step]  # a first rate that is 0 but for rounding
+
+    def _refuse_flat(self) -> None:
+        """No rate is critical where the flow meets no positive curvature, and none can be told where it has no loss."""
+        if not 0 < self.largest_sharpness < np.inf:
+            remedy = "Start where there is curvature, follow the flow to a lower loss, or choose the rates yourself."
+            check.refuse("s_GF", "a finite number > 0 for a grid of rates", self.largest_sharpness, remedy)

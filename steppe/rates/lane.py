@@ -115,8 +115,10 @@ class Lane:
             "reached.centre": np.array([r.centre for r in self.reached]),
         }
         saved = {name: np.asarray(array) for name, array in kept.items()}
-        # A finished run measures no more.
-        return saved | ({} if end >= 0 else {f"followed.{k}": v for k, v in self.followed.arrays().items()})
+        # A finished run measures no more: of its tracker what it has spent is kept, not its vectors.
+        followed = self.followed.arrays()
+        names = followed if end < 0 else ("counts", "growth")
+        return saved | {f"followed.{name}": followed[name] for name in names}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.w = jnp.asarray(arrays["w"])

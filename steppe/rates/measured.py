@@ -33,8 +33,16 @@ def per_layer(problem: Problem, w: Any) -> dict[str, float]:
 
 def norms(layers: Mapping[str, float], *, prefix: str = "") -> dict[str, float]:
     """The three norms of all parameters, from those of the layers."""
-    parts = {name: np.array([v for key, v in layers.items() if key.startswith(name + "[")]) for name in ORDERS}
+    parts = {name: np.array([v for key, v in layers.items() if key.startswith(name)]) for name in ORDERS}
     return {prefix + name: float(np.sqrt(v @ v) if name == "l2" else v.sum()) for name, v in parts.items()}
+
+
+def averaged(problem: Problem, centre: Array) -> dict[str, float]:
+    """Norms and loss at the mean of the iterates; NaN where the run was lost on the way to it."""
+    loss = measures.loss(problem, centre).value
+    if not np.isfinite(loss):
+        return {f"centre_{name}": np.nan for name in (*ORDERS, "loss")}
+    return norms(per_layer(problem, centre), prefix="centre_") | {"centre_loss": loss}
 
 
 def distances(w: Any, to: Any, *, prefix: str) -> dict[str, float]:
@@ -81,7 +89,7 @@ def everything(
     """What a sweep reads off at an end w, besides its sharpness; `centre` is the mean of the iterates from there."""
     layers = per_layer(problem, w)
     found = norms(layers) | layers | distances(w, start, prefix="from_start")
-    found |= norms(per_layer(problem, centre), prefix="centre_") | {"centre_loss": measures.loss(problem, centre).value}
+    found |= averaged(problem, centre)
     found |= {} if flow_end is None else distances(w, flow_end, prefix="from_flow")
     found |= fit(problem, w, prefix="train") | ({} if test is None else fit(test, w, prefix="test"))
     found |= {f"predictor_{name}": value for name, value in predictor_norms(test or problem, w).items()}

@@ -36,7 +36,10 @@ class Sweep:
 
     def at(self, goal: float) -> Table:
         """The rows of one goal, in the order of the rates."""
-        rows = np.isclose(self.ends["goal"], goal)
+        rows = np.isclose(self.ends["goal"], goal, rtol=1e-9, atol=0)
+        if not rows.any():
+            known = ", ".join(f"{g:g}" for g in np.unique(self.ends["goal"])[::-1])
+            check.refuse("goal", "one of the sweep", goal, f"Its goals are {known}.")
         return {name: column[rows] for name, column in self.ends.items()}
 
 
@@ -81,9 +84,10 @@ def sweep(
     """
     if not isinstance(problem, Problem):
         check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
-    levels = tuple(sorted({check.number("goals", goal, above=0.0) for goal in goals}, reverse=True))
-    if not levels:
-        check.refuse("goals", "at least one loss", goals, "Pass for example goals=[0.01].")
+    if test is not None and not isinstance(test, Problem):
+        check.refuse("test", "a steppe.Problem", test, "Pass for example problem.on(x_test, y_test).")
+    remedy = "Pass for example goals=[0.01]."
+    levels = tuple(check.numbers("goals", goals, above=0.0, rule="a list of at least one loss", remedy=remedy)[::-1])
     start = problem.vector(problem.w0 if w is None else w)
     checkpoint = None if checkpoint is None else ReadOnce(checkpoint)
     saved = (None if checkpoint is None else checkpoint.load()) or {}
@@ -94,7 +98,8 @@ def sweep(
             problem, start, losses=levels, flow=flow, checkpoint=checkpoint, progress=progress, key=key
         )
     critical = critical or ()
-    way = critical[-1].time if critical and critical[-1].outcome == "reached" else None
+    # Where the start is below the goal the flow has no way to go.
+    way = (critical[-1].time or None) if critical and critical[-1].outcome == "reached" else None
     limits = Limits(levels, check.integer("steps", steps, minimum=1), way, check.number("patience", patience, above=0))
     if runner is not None:
         bundle = runner(limits)
@@ -116,14 +121,10 @@ def _carried_out(
 ) -> list[float]:
     """Runs what the plan asks for, or the rates given; the rates that belong to the sweep."""
     if rates is not None:
-        wanted = sorted({check.number("rates", lr, above=0.0) for lr in rates})
-        if not wanted:
-            check.refuse("rates", "at least one rate", rates, "Pass for example rates=[0.01, 0.1], or None.")
+        remedy = "Pass for example rates=[0.01, 0.1], or None."
+        wanted = check.numbers("rates", rates, above=0.0, rule="a list of at least one rate", remedy=remedy)
         bundle.run(wanted)
         return wanted
-    if not np.isfinite(critical[-1].largest_sharpness):
-        remedy = "Its loss is not finite: start elsewhere, or pass the rates."
-        check.refuse("problem", "one whose gradient flow can be followed", critical[-1].outcome, remedy)
     plan = Plan(critical[-1], fine, coarse)
     while todo := plan.next(bundle.outcomes()):
         # One at a time the plan is asked again after each, so that nothing beyond a divergence is run.

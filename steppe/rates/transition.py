@@ -46,13 +46,17 @@ def transition(rates: ArrayLike, values: ArrayLike, *, confidence: float = 0.95)
     """
     from scipy.stats import f as fisher
 
+    if not 0 < check.number("confidence", confidence) < 1:
+        check.refuse("confidence", "between 0 and 1", confidence, "Pass for example 0.95.")
     rates, values = np.asarray(rates, dtype=float), np.asarray(values, dtype=float)
-    if len(rates) < _FEWEST or rates.shape != values.shape or not ((rates > 0) & (values > 0)).all():
+    positive = all(((v > 0) & (v < np.inf)).all() for v in (rates, values))
+    if rates.ndim != 1 or rates.shape != values.shape or len(np.unique(rates)) < _FEWEST or not positive:
         remedy = "Take those of runs that reached their loss, at five rates or more."
-        check.refuse("rates and values", "five positive numbers or more each", (len(rates), len(values)), remedy)
+        rule = "lists of equal length of positive numbers, at five different rates or more"
+        check.refuse("rates and values", rule, f"shapes {rates.shape} and {values.shape}", remedy)
     order = np.argsort(rates)
     x, y = np.log(rates[order]), np.log(values[order])
-    corners = np.unique(np.concatenate([np.linspace(a, b, _PLACES) for a, b in pairwise(x[:-1])]))
+    corners = np.unique(np.concatenate([np.linspace(a, b, _PLACES) for a, b in pairwise(np.unique(x)[:-1])]))
     rss, levels, slopes = _hinges(x, y, corners)
     best = int(np.argmin(rss))
     least, level, slope = (float(column[best]) for column in (rss, levels, slopes))

@@ -6,6 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steppe import check
+
 Mark = Literal["✓", "(✓)", "(×)", "×"]
 
 # How high the lower of the two sides must rise from the bottom, relative to the higher one.
@@ -42,6 +44,9 @@ def u_shape(values: ArrayLike) -> UShape:
     ('✓', '×')
     """
     values = np.asarray(values, dtype=float)
+    if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+        remedy = "Take those of runs that reached their loss."
+        check.refuse("values", "a list of at least one finite number", values, remedy)
     smooth = np.array([np.median(values[max(0, min(k - 1, len(values) - 3)) :][:3]) for k in range(len(values))])
     best = int(np.argmin(smooth))
     left, right = float(smooth[0] - smooth[best]), float(smooth[-1] - smooth[best])

@@ -8,7 +8,7 @@ import pytest
 from families import tanh_net
 
 import steppe
-from steppe import until
+from steppe import rates, until
 from steppe.check import ArgumentError
 from steppe.dynamics import GD, Flow
 from steppe.rates.flowed import Critical
@@ -86,7 +86,43 @@ def test_grids_of_the_paper():
         np.testing.assert_allclose(np.diff(c.coarse_grid()), step, rtol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{"losses": []}, {"losses": ["small"]}, {"w": np.zeros(3)}])
+def test_no_rate_is_critical_without_positive_curvature():
+    """½(w₁w₂w₃ − 1)² at 0, where all derivatives of order one and two are 0; ½(cos w + 5)² near its maximum."""
+    flat = steppe.Problem(_triple, np.zeros(3), np.ones(1), np.ones(1), steppe.losses.half_mse)
+    (stalled,) = steppe.critical_rate(flat, losses=[0.1])
+    assert (stalled.outcome, stalled.largest_sharpness, stalled.rate) == ("stalled", 0.0, np.inf)
+    hill = steppe.Problem(_cosine, np.array([0.3]), np.ones(1), -5 * np.ones(1), steppe.losses.half_mse)
+    above, down = steppe.critical_rate(hill, losses=[17.0, 10.0])
+    assert above.largest_sharpness < 0
+    assert above.rate == np.inf
+    assert down.rate == pytest.approx(2 / down.largest_sharpness)
+    assert len(down.coarse_grid()) > 0  # s₀ < 0
+    with pytest.raises(ArgumentError, match="choose the rates yourself"):
+        above.fine_grid()
+    with pytest.raises(ArgumentError, match="choose the rates yourself"):
+        rates.sweep(hill, goals=[17.0])
+
+
+def _triple(w, x):
+    return w[0] * w[1] * w[2] * x
+
+
+def _cosine(w, x):
+    return jnp.cos(w[0]) * x
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"losses": []},
+        {"losses": ["small"]},
+        {"losses": 0.1},
+        {"losses": "0.1"},
+        {"w": np.zeros(3)},
+        {"flow": GD(0.1)},
+        {"stop": 60},
+    ],
+)
 def test_bad_input(options):
     with pytest.raises(ArgumentError):
         steppe.critical_rate(tanh_net(), **options)

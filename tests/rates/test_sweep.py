@@ -1,5 +1,6 @@
 """A sweep is so many runs of gradient descent: the same steps however it is carried out, and known ends."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -157,12 +158,63 @@ def test_a_killed_sweep_goes_on_to_the_same_result(together, tmp_path):
         np.testing.assert_array_equal(again.ends[name], column, err_msg=name)
     for a, b in zip(again.descents, whole.descents, strict=True):
         np.testing.assert_array_equal(a.records["sharpness"], b.records["sharpness"])
+        assert (a.outcome, a.steps, a.gradients, a.products) == (b.outcome, b.steps, b.gradients, b.products)
+
+
+def test_norms_of_any_pytree():
+    """One array, a list, a dictionary, a module of equinox: norms of all parameters are those of the flat vector."""
+    x, y = np.random.default_rng(0).normal(size=(6, 3)), np.ones(6)
+    mlp, static = eqx.partition(eqx.nn.MLP(3, "scalar", 4, 1, key=jax.random.key(0)), eqx.is_array)
+    kinds = {
+        "array": (jnp.ones(3), lambda w, x: x @ w),
+        "list": ([jnp.ones((3, 2)), jnp.ones(2)], lambda w, x: x @ w[0] @ w[1]),
+        "dictionary": ({"a": jnp.ones((3, 2)), "b": jnp.ones(2)}, lambda w, x: x @ w["a"] @ w["b"]),
+        "module": (mlp, lambda w, x: jax.vmap(eqx.combine(w, static))(x)),
+    }
+    for kind, (params, predict) in kinds.items():
+        problem = steppe.Problem(predict, params, x, y, steppe.losses.half_mse)
+        # At the start all goals are reached: w and the mean of the iterates from there are known.
+        found = rates.sweep(problem, [1e-9], goals=[1e9]).ends
+        for name, order in (("l1", 1), ("l2", 2), ("nuclear", "nuclear")):
+            truth = steppe.measures.norm(problem, problem.w0, order=order).value
+            for column in (name, f"centre_{name}"):
+                assert found[column] == pytest.approx(truth, rel=1e-5), (kind, column)
+
+
+def test_a_run_that_is_lost_past_a_goal():
+    """It has no mean of the iterates from there on; everything else is measured."""
+    x, y = np.random.default_rng(0).normal(size=(6, 3)), np.ones((6, 2))
+    problem = steppe.Problem(lambda w, x: x @ w[0] @ w[1], [np.ones((3, 4)), np.ones((4, 2))], x, y, steppe.losses.mse)
+    found = rates.sweep(problem, [1e-3, 50.0], goals=[1e3, 0.9])
+    assert [d.outcome for d in found.descents] == ["reached", "diverged"]
+    ends = found.at(1e3)
+    assert ends["outcome"].tolist() == [0, 0]
+    assert np.isfinite(ends["nuclear"]).all()
+    for name in ("centre_l1", "centre_nuclear", "centre_loss"):
+        assert np.isfinite(ends[name]).tolist() == [True, False]
+
+
+def test_a_start_below_the_goal():
+    """The flow has no way to go, and so has no run; the paper's grid is that of the start."""
+    found = rates.sweep(factorisation(), goals=[1e9], coarse=False)
+    assert len(found.descents) == 12
+    assert {(d.outcome, d.steps) for d in found.descents} == {("reached", 0)}
+
+
+def test_rows_of_one_goal_only():
+    found = rates.sweep(factorisation(), [0.1], goals=[1e-9, 1e-10])
+    assert found.at(1e-9)["goal"].tolist() == [1e-9]
+    with pytest.raises(ArgumentError, match="Its goals are 1e-09, 1e-10"):
+        found.at(1e-3)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"rates": []}, "at least one rate"),
+        ({"rates": 0.1}, "at least one rate"),
+        ({"goals": 0.1}, "at least one loss"),
+        ({"rates": [0.1], "test": 3}, "test"),
         ({"rates": [-1.0]}, "rates"),
         ({"goals": []}, "at least one loss"),
         ({"goals": [0.0]}, "goals"),

@@ -49,13 +49,38 @@ def test_no_corner_in_noise():
     assert (flat.lower, flat.upper) == (0.0, np.inf)
 
 
+def test_several_runs_at_the_same_rates():
+    """Three at each, the last one too: no corner lies at the last rate, where nothing would be left beyond it."""
+    rates = np.repeat(np.arange(1, 9) / 4, 3)
+    fit = transition(rates, planted(rates, 1.1))
+    assert fit.found
+    assert fit.rate == pytest.approx(1.1, rel=0.02)  # places tried between two rates are 0.02 apart in log η
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, np.nan])
+def test_no_confidence(confidence):
+    with pytest.raises(ArgumentError, match="confidence"):
+        transition(np.arange(1, 7), np.ones(6), confidence=confidence)
+
+
 def test_order_does_not_matter():
     rates = np.arange(1, 13) / 4
     values = planted(rates, 1.1)
     assert transition(rates[::-1], values[::-1]) == transition(rates, values)
 
 
-@pytest.mark.parametrize(("rates", "values"), [([1, 2, 3], [1, 1, 1]), ([0, 1, 2, 3, 4], [1] * 5), ([1] * 5, [1] * 6)])
+@pytest.mark.parametrize(
+    ("rates", "values"),
+    [
+        ([1, 2, 3], [1, 1, 1]),
+        ([0, 1, 2, 3, 4], [1] * 5),
+        ([1] * 5, [1] * 6),
+        ([1] * 6, [1] * 6),
+        (1.0, 1.0),
+        ([[1, 2, 3, 4, 5]], [[1] * 5]),
+        ([1, 2, 3, 4, 5], [1, 1, 1, 1, np.inf]),
+    ],
+)
 def test_bad_input(rates, values):
     with pytest.raises(ArgumentError):
         transition(rates, values)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from steppe.check import ArgumentError
 from steppe.rates import u_shape
 
 X = np.linspace(-1, 1, 21)
@@ -48,3 +49,9 @@ def test_the_sides_and_the_best():
     assert found.best in (9, 10, 11)  # the median of three is flat there
     assert found.left == pytest.approx(found.right)
     assert u_shape(-X).right == 0
+
+
+@pytest.mark.parametrize("values", [[], [3, 2, np.nan, 2, 3], [3, 2, 1, 2, np.inf], np.ones((3, 3)), 1.0])
+def test_bad_input(values):
+    with pytest.raises(ArgumentError, match="runs that reached"):
+        u_shape(values)

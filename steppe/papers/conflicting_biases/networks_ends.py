@@ -19,7 +19,7 @@ class Ends:
     @property
     def table(self) -> dict[str, NDArray[Any]]:
         curves = self.entry.curves
-        keep = np.isclose(curves["goal"], self.goal) & (curves["outcome"] == 0)
+        keep = np.isclose(curves["goal"], self.goal, rtol=1e-9, atol=0) & (curves["outcome"] == 0)
         return {name: column[keep] for name, column in curves.items()}
 
     @property

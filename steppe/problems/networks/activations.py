@@ -31,6 +31,13 @@ class Activation:
         return self.leak is not None
 
 
+def refuse_other(activation: Activation) -> None:
+    """Names are for the command line."""
+    if not callable(activation):
+        remedy = "Pass for example steppe.problems.networks.tanh."
+        check.refuse("activation", "an activation of steppe.problems.networks", activation, remedy)
+
+
 # σ′(0) = 0 as in jax.nn.relu and in the papers' 1[h > 0].
 relu = Activation("relu", jax.nn.relu, lambda h: jnp.where(h > 0, 1.0, 0.0).astype(h.dtype), jnp.zeros_like, 0.0)
 

@@ -10,12 +10,12 @@ from jax import Array
 
 from steppe import check
 from steppe.problems.networks import batch_statistics, convolution, linear, pooling
-from steppe.problems.networks.activations import Activation, relu
+from steppe.problems.networks.activations import Activation, refuse_other, relu
 from steppe.problems.networks.architecture import Architecture
 from steppe.problems.networks.batch_statistics import Normalise
 from steppe.problems.networks.first_layer import Params
 from steppe.problems.networks.image import image
-from steppe.problems.networks.parameterisation import Parameterisation, standard
+from steppe.problems.networks.parameterisation import Parameterisation, refuse_other_parameterisation, standard
 from steppe.problems.problem import Predict
 
 
@@ -35,7 +35,10 @@ class CNN(Architecture):
     parameterisation: Parameterisation = standard
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "filters", tuple(check.integer("filters", f, minimum=1) for f in self.filters))
+        filters = check.integers("filters", self.filters, minimum=1, remedy="Pass for example filters=(32, 32).")
+        object.__setattr__(self, "filters", filters)
+        refuse_other(self.activation)
+        refuse_other_parameterisation(self.parameterisation)
         if self.batch_norm and self.parameterisation != standard:
             check.refuse(
                 "parameterisation",

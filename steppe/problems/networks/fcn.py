@@ -10,10 +10,10 @@ from jax import Array
 
 from steppe import check
 from steppe.problems.networks import linear
-from steppe.problems.networks.activations import Activation, relu
+from steppe.problems.networks.activations import Activation, refuse_other, relu
 from steppe.problems.networks.architecture import Architecture
 from steppe.problems.networks.first_layer import Params
-from steppe.problems.networks.parameterisation import Parameterisation, standard
+from steppe.problems.networks.parameterisation import Parameterisation, refuse_other_parameterisation, standard
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,15 @@ class FCN(Architecture):
     bias: bool = True
 
     def __post_init__(self) -> None:
-        widths = tuple(check.integer("widths", width, minimum=1) for width in self.widths)
+        widths = check.integers("widths", self.widths, minimum=1, remedy="Pass for example widths=(200, 200).")
         object.__setattr__(self, "widths", widths)
+        refuse_other(self.activation)
+        refuse_other_parameterisation(self.parameterisation)
 
     def init(self, inputs: Any, outputs: int, rng: np.random.Generator, dtype: Any = np.float32) -> Any:
         outputs = check.integer("outputs", outputs, minimum=1)
+        if isinstance(inputs, dict):
+            check.refuse("inputs", "the shape of one array", inputs, "Take a Transformer for sequences.")
         sizes = (int(np.prod(inputs)), *self.widths, outputs)
         return [
             linear.init(b, a, rng, dtype, parameterisation=self.parameterisation, bias=self.bias)

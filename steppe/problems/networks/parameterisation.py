@@ -20,6 +20,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe import check
 from steppe.problems.networks.initial import fan_in_uniform
 
 
@@ -39,6 +40,12 @@ class Parameterisation(abc.ABC):
     @abc.abstractmethod
     def readout(self, fan_in: int) -> float:
         """What stands before the outputs of the network; fan_in that of its last layer."""
+
+
+def refuse_other_parameterisation(parameterisation: Parameterisation) -> None:
+    if not isinstance(parameterisation, Parameterisation):
+        remedy = "Pass for example steppe.problems.networks.mup."
+        check.refuse("parameterisation", "one of steppe.problems.networks", parameterisation, remedy)
 
 
 @final

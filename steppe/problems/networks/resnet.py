@@ -10,7 +10,7 @@ from jax import Array
 
 from steppe import check
 from steppe.problems.networks import batch_statistics, convolution, linear, pooling
-from steppe.problems.networks.activations import Activation, relu
+from steppe.problems.networks.activations import Activation, refuse_other, relu
 from steppe.problems.networks.architecture import Architecture
 from steppe.problems.networks.batch_statistics import Normalise
 from steppe.problems.networks.first_layer import Params
@@ -34,7 +34,9 @@ class ResNet(Architecture):
     activation: Activation = relu
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "widths", tuple(check.integer("widths", w, minimum=1) for w in self.widths))
+        widths = check.integers("widths", self.widths, minimum=1, remedy="Pass for example widths=(16, 32, 64).")
+        object.__setattr__(self, "widths", widths)
+        refuse_other(self.activation)
         check.integer("blocks", self.blocks, minimum=1)
         if not self.widths or list(self.widths) != sorted(set(self.widths)):
             check.refuse("widths", "growing from stage to stage", self.widths, "The skips add channels: (16, 32, 64).")

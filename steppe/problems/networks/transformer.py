@@ -10,7 +10,7 @@ from jax import Array
 
 from steppe import check
 from steppe.problems.networks import decoder_layer, encoder_layer, linear, token_norm
-from steppe.problems.networks.activations import Activation, relu
+from steppe.problems.networks.activations import Activation, refuse_other, relu
 from steppe.problems.networks.architecture import Architecture
 from steppe.problems.networks.first_layer import Params
 from steppe.problems.networks.heads import refuse_uneven
@@ -38,6 +38,7 @@ class Transformer(Architecture):
         for name in ("dim", "hidden", "encoder_layers", "decoder_layers", "heads"):
             check.integer(name, getattr(self, name), minimum=1)
         refuse_uneven(self.dim, self.heads)
+        refuse_other(self.activation)
 
     def init(self, inputs: Any, outputs: int, rng: np.random.Generator, dtype: Any = np.float32) -> Params:
         """PyTorch's defaults: embeddings N(0, 1), the matrices of encoder and decoder Glorot uniform."""

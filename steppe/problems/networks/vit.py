@@ -9,7 +9,7 @@ from jax import Array
 
 from steppe import check
 from steppe.problems.networks import encoder_layer, linear, token_norm
-from steppe.problems.networks.activations import Activation, relu
+from steppe.problems.networks.activations import Activation, refuse_other, relu
 from steppe.problems.networks.architecture import Architecture
 from steppe.problems.networks.first_layer import Params
 from steppe.problems.networks.heads import refuse_uneven
@@ -37,7 +37,10 @@ class ViT(Architecture):
     def __post_init__(self) -> None:
         for name in ("patch", "dim", "layers", "heads"):
             check.integer(name, getattr(self, name), minimum=1)
+        if self.hidden is not None:
+            check.integer("hidden", self.hidden, minimum=1)
         refuse_uneven(self.dim, self.heads)
+        refuse_other(self.activation)
 
     def init(self, inputs: Any, outputs: int, rng: np.random.Generator, dtype: Any = np.float32) -> Params:
         """PyTorch's defaults; the class token starts at zero, positions at N(0, 0.02²) (torchvision's choice)."""

@@ -198,6 +198,12 @@ def test_pooling_and_activation(activation):
     ("make", "message"),
     [
         (lambda: FCN((0,)), "widths must be a whole number ≥ 1"),
+        (lambda: FCN(200), r"widths=\(200, 200\)"),
+        (lambda: FCN((5,), "tanh"), "activation must be"),
+        (lambda: CNN(parameterisation="mup"), "parameterisation must be"),
+        (lambda: ViT(hidden=0), "hidden must be a whole number ≥ 1"),
+        (lambda: build(FCN(), data.reversal(10), losses.cross_entropy), "Take a Transformer"),
+        (lambda: build(FCN(), data.digits(10), losses.half_mse, seed=-1), "seed must be"),
         (lambda: CNN(batch_norm=True, parameterisation=kernel), "batch_norm=False"),
         (lambda: ResNet((16, 16)), "growing from stage to stage"),
         (lambda: ViT(dim=6), "multiple of the 4 heads"),

@@ -1,0 +1,74 @@
+"""steppe critical on a problem of the user's own."""
+
+import json
+
+import pytest
+
+from steppe.cli import main
+
+MODULE = """
+import numpy as np, steppe
+
+def product():
+    return steppe.Problem(lambda w, x: w[0] * w[1] * x, np.array([2.0, 0.1]), np.ones(1), np.ones(1), steppe.losses.mse)
+
+def flat():
+    return steppe.Problem(lambda w, x: w[0] ** 3 * x, np.zeros(1), np.ones(1), np.ones(1), steppe.losses.mse)
+
+def argued(n):
+    return n
+
+def three():
+    return 3
+"""
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "of_a_user.py").write_text(MODULE)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["critical", *arguments])
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
+
+    return run
+
+
+def strict(text):
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_one_object_a_loss(call):
+    code, out, _ = call("of_a_user:product", "--losses", "0.1", "0.01", "--json")
+    assert code == 0
+    assert [found["loss"] for found in strict(out)] == [0.1, 0.01]
+
+
+def test_no_curvature(call):
+    """w³ at 0: the flow does not move, nothing is critical, and the output is JSON all the same."""
+    code, out, _ = call("of_a_user:flat", "--json")
+    (found,) = strict(out)
+    assert code == 1
+    assert (found["outcome"], found["critical_rate"], found["fine_grid"]) == ("stalled", None, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["of_a_user:none"], "no attribute 'none'"),
+        (["of_a_user:argued"], "a function of no arguments"),
+        (["of_a_user:three"], "It must return a steppe.Problem"),
+        ([":product"], "Empty module name"),
+        (["of_a_user:product", "--sweep"], "call steppe.rates.sweep"),
+    ],
+)
+def test_wrong_use(call, arguments, message):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
