@@ -4,7 +4,8 @@ FCNs of PyTorch's default initialisation (half_mse, float32) on scikit-learn's d
 MNIST where its files are. To a time both are run, and both ends are compared with that of RKC2 at a finer tolerance.
 The classical method's step is bounded by stability, not by its error: it cannot trade its smaller error for fewer
 gradients. To a small loss on MNIST it would run for hours. There it is counted: at the step 1/λ it takes 4∫λ dt
-gradients, λ as measured along our flow, at the speed of its first steps.
+gradients, λ as measured along our flow, at the speed of its first steps. ReLU goes past its kinks there, whose flow
+neither method follows better than to some per cent of w.
 """
 
 import time
@@ -17,7 +18,7 @@ from jax import Array
 
 from steppe import losses, measures, until, when
 from steppe.bench import Ratio
-from steppe.dynamics import Flow, Run, run
+from steppe.dynamics import RKC2, Flow, Run, run
 from steppe.problems import Problem, build, data, networks
 
 RTOL, REFERENCE_RTOL = 3e-3, 3e-4
@@ -25,6 +26,7 @@ DIGITS, DIGITS_WIDTH, DIGITS_TIME = 500, 50, 100.0
 # The ratio grows with the time.
 MNIST, MNIST_WIDTH, MNIST_TIME = 5_000, 200, 1.0
 MNIST_LOSSES, TARGETS = {"tanh": 0.003, "ReLU": 0.001}, {"tanh": 100, "ReLU": 15}
+TO_A_LOSS = {"tanh": Flow(REFERENCE_RTOL), "ReLU": Flow(1e-3, method=RKC2(past_kinks=True))}
 ACTIVATIONS = {"tanh": networks.tanh, "ReLU": networks.relu}
 PEER_STEPS = 20
 PEER = "RK4 at the step 1/λ_max"
@@ -52,7 +54,7 @@ def measure() -> list[Ratio]:
     if (images := _mnist()) is not None:
         for name, goal in MNIST_LOSSES.items():
             subject, note = f"flow to loss {goal:g}, {name}, MNIST-5k", f"target ≥ {TARGETS[name]}"
-            ratios += _counted(subject, _problem(images, name, MNIST_WIDTH), goal, note)
+            ratios += _counted(subject, _problem(images, name, MNIST_WIDTH), TO_A_LOSS[name], goal, note)
     return ratios
 
 
@@ -81,11 +83,11 @@ class _Watched:
         return value
 
 
-def _counted(subject: str, problem: Problem, goal: float, note: str) -> list[Ratio]:
+def _counted(subject: str, problem: Problem, flow: Flow, goal: float, note: str) -> list[Ratio]:
     """Our flow to a loss, and what the classical method would take along it."""
-    run(problem, Flow(RTOL), stop=until.loss(goal) | until.steps(1))
+    run(problem, flow, stop=until.loss(goal) | until.steps(1))
     watched, started = _Watched(), time.perf_counter()
-    ended = run(problem, Flow(RTOL), stop=until.loss(goal), record={"sharpness": watched}, when=_LOOKS)
+    ended = run(problem, flow, stop=until.loss(goal), record={"sharpness": watched}, when=_LOOKS)
     seconds = time.perf_counter() - started - watched.seconds
     gradients = 4.0 * float(np.trapezoid(ended.records["sharpness"], ended.records["time"]))
     first = _cost(Contest(subject, problem, np.inf), Flow(method="rk4"), until.steps(PEER_STEPS))
