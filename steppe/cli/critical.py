@@ -67,13 +67,15 @@ class Critical(Computing):
     def _row(self, name: str) -> int:
         from dataclasses import replace
 
+        from steppe.check import numbers
         from steppe.papers.conflicting_biases.networks_scales import spec
         from steppe.papers.conflicting_biases.networks_specs import critical_of
         from steppe.papers.conflicting_biases.networks_table import row
 
         swept = spec(row(name), self.scale)
         if self.losses:
-            swept = replace(swept, goals=tuple(sorted(self.losses, reverse=True)))
+            goals = numbers("--losses", self.losses, above=0.0, rule="losses", remedy="For example: --losses 0.1 0.01")
+            swept = replace(swept, goals=tuple(goals[::-1]))
         (flow,) = self.entries([(f"flow of {name}", swept.flow())])
         code = self._show(critical_of(flow), quiet=self.sweep and self.json)
         return self._sweep(swept) if self.sweep else code

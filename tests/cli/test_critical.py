@@ -66,6 +66,7 @@ def test_no_curvature(call):
         (["of_a_user:three"], "It must return a steppe.Problem"),
         ([":product"], "Empty module name"),
         (["of_a_user:product", "--sweep"], "call steppe.rates.sweep"),
+        (["fcn-relu-mnist-5k-mse-0.01", "--losses", "0"], "--losses must be a finite number > 0"),
     ],
 )
 def test_wrong_use(call, arguments, message):

@@ -74,6 +74,15 @@ def test_rows_become_problems_at_smoke_scale(name):
     assert jax.eval_shape(train.loss, train.w0).shape == jax.eval_shape(test.loss, train.w0).shape == ()
 
 
+@pytest.mark.parametrize("name", ["mup-relu-100x2-mnist-5k-mse-0.1", "fcn-relu-cifar-10-5k-mse-0.1-43-x5",
+                                  "cnn-relu-mnist-5k-mse-0.1"])  # fmt: skip
+def test_flows_of_rows_reach_their_goals_at_smoke_scale(name):
+    """Narrower networks of these rows stall above the goals or take minutes; about 10,000 gradients are seconds."""
+    done = spec(row(name), "smoke").flow().compute(None, None)
+    assert done.result["outcome"] == "reached"
+    assert done.params["flow.counts"][-1, 0] < 10_000
+
+
 def tiny(loss="half_mse", activation="tanh"):
     setting = Setting("fcn", "digits", loss, n=60, test=200, activation=activation, width=8, depth=1)
     last_goals = (0.3, 0.15) if loss == "half_mse" else (0.5, 0.2)

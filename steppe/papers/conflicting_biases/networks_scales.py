@@ -13,7 +13,7 @@ _LAPTOP: Mapping[Architecture, tuple[int, int]] = {
     "cnn": (8, 2), "cnn-bn": (8, 2), "resnet": (4, 1), "vit": (16, 1), "transformer": (32, 1),
 }  # fmt: skip
 _SMOKE: Mapping[Architecture, tuple[int, int]] = {
-    "cnn": (4, 2), "cnn-bn": (4, 2), "resnet": (4, 1), "vit": (16, 1), "transformer": (16, 1),
+    "cnn": (8, 2), "cnn-bn": (4, 2), "resnet": (4, 1), "vit": (16, 1), "transformer": (16, 1),
 }  # fmt: skip
 # Examples: a gradient of those of few parameters takes as long as one of a wide FCN.
 _LAPTOP_EXAMPLES: Mapping[Architecture, int] = {
@@ -86,7 +86,9 @@ def laptop(setting: Setting) -> Setting:
 
 
 def smoke(setting: Setting) -> Setting:
-    width, depth = _SMOKE.get(setting.architecture, (max(8, setting.width // 12), setting.depth))
+    # The least widths whose flows reach the goals; a large start leaves few ReLUs that fire.
+    narrow = max(12, setting.width // 12) if setting.scale == 1 else setting.width // 4
+    width, depth = _SMOKE.get(setting.architecture, (narrow, setting.depth))
     data = _STAND_INS.get(setting.data, setting.data)
     # With cross-entropy a hundred digits are fitted before sharpness can rise.
     n = 400 if setting.loss == "cross_entropy" and data == "digits" else 100

@@ -186,11 +186,12 @@ def test_names_of_the_published_files():
     assert importing._match("readme.html", sets) is None
 
 
+@pytest.mark.parametrize("key", [str.encode, str], ids=["bytes", "text"])
 @pytest.mark.parametrize("protocol", [2, 4])
-def test_pickles_of_cifar(protocol):
+def test_pickles_of_cifar(protocol, key):
     rng = np.random.default_rng(0)
     images, labels = rng.integers(0, 256, (5, 3072), dtype=np.uint8), [3, 1, 4, 1, 5]
-    batch = pickle.dumps({b"data": images, b"labels": labels, b"filenames": [b"x"] * 5}, protocol)
+    batch = pickle.dumps({key("data"): images, key("labels"): labels, key("filenames"): ["x"] * 5}, protocol)
     records = np.frombuffer(pickles.records(batch, "here"), np.uint8).reshape(5, 3073)
     np.testing.assert_array_equal(records[:, 0], labels)
     np.testing.assert_array_equal(records[:, 1:], images)

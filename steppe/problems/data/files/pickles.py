@@ -29,7 +29,9 @@ def records(content: bytes, where: str) -> bytes:
     """A batch of the Python version as the binary version has it: for each image a label byte and its 3,072 pixels."""
     try:
         batch = _Arrays(io.BytesIO(content), encoding="bytes").load()
-        labels, pixels = np.asarray(batch[b"labels"], np.uint8), np.asarray(batch[b"data"], np.uint8)
+        # Keys are bytes in the published files, which Python 2 wrote, and texts in those written again since.
+        named = {key.encode() if isinstance(key, str) else key: value for key, value in batch.items()}
+        labels, pixels = np.asarray(named[b"labels"], np.uint8), np.asarray(named[b"data"], np.uint8)
         return np.concatenate([labels[:, None], pixels], axis=1).tobytes()
     except Exception as error:  # a pickle can fail in any way
         remedy = "Take the published cifar-10-python.tar.gz, or the binary version."
