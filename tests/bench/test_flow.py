@@ -24,7 +24,7 @@ def test_the_classical_method_is_counted_as_it_counts_itself():
     """4∫λ dt against its real steps to the same loss. Its own λ comes from Lanczos that stops where it changes
     by 3% and is measured anew after 10% of expected growth: seen up to 10% too small, its steps as much longer."""
     problem = bench._problem(bench.data.digits(100, test=1), "tanh", 8)
-    counted, seconds = bench._counted("", problem, 0.1, "")
+    counted, seconds = bench._counted("", problem, bench.Flow(bench.RTOL), 0.1, "")
     really = bench.run(problem, bench.Flow(method="rk4"), stop=bench.until.loss(0.1))
     assert 0.98 <= counted.theirs / (4 * really.steps) <= 1.2
     assert counted.ours == bench.run(problem, bench.Flow(bench.RTOL), stop=bench.until.loss(0.1)).gradients
