@@ -37,7 +37,12 @@ class Reproduce(Computing):
         from steppe.papers.catalogue import figures
         from steppe.papers.verdicts import figure_specs
 
-        wanted = [(paper, figure) for paper, figure in figures(self.target) if self.scale in figure.specs]
+        named = "/" in self.target
+        wanted = [
+            (paper, figure)
+            for paper, figure in figures(self.target)
+            if (self.scale in figure.specs if named else figure.offered(self.scale))
+        ]
         if not wanted:
             raise ArgumentError(f"{self.target} is not offered at {self.scale} scale. `steppe list` shows the scales.")
         plan = [

@@ -21,7 +21,10 @@ class Spec(Protocol):
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: the runs it shows, at each scale that it has; the numbers it plots, as plain JSON; and how."""
+    """A figure: the runs it shows, at each scale that it has; the numbers it plots, as plain JSON; and how.
+
+    At the scales of `by_name` it is run only where it is asked for by its name: not with its paper, and for no claim.
+    """
 
     id: str
     title: str
@@ -29,6 +32,11 @@ class Figure:
     numbers: Callable[[Sequence[Any]], dict[str, Any]] = field(repr=False)
     draw: Callable[[Mapping[str, Any]], Any] = field(repr=False)
     seconds: Mapping[Scale, float]
+    by_name: frozenset[Scale] = frozenset()
+
+    def offered(self, scale: Scale) -> bool:
+        """Whether it is run with its paper."""
+        return scale in self.specs and scale not in self.by_name
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def specs_needed(papers: Sequence[Paper], scale: Scale) -> list[tuple[str, Any]]
 
     A long run that is started last would leave the other cores idle.
     """
-    shown = [(paper, figure) for paper in papers for figure in paper.figures if scale in figure.specs]
+    shown = [(paper, figure) for paper in papers for figure in paper.figures if figure.offered(scale)]
     shown.sort(key=lambda at: -at[1].seconds[scale] / max(1, len(at[1].specs[scale])))
     return [labelled for paper, figure in shown for labelled in figure_specs(paper, figure, scale)]
 
@@ -77,10 +77,9 @@ class Judging:
 
 def _find(paper: Paper, claim: Claim, scale: Scale, store: Store) -> tuple[Finding | None, Verdict, str]:
     try:
-        needed = {id: paper.figure(id).specs.get(scale) for id in claim.needs}
-        if absent := [id for id, specs in needed.items() if specs is None]:
+        if absent := [id for id in claim.needs if not paper.figure(id).offered(scale)]:
             return None, "not-run", f"{', '.join(absent)} is not offered at {scale} scale"
-        found = {id: [store.get(spec) for spec in specs or ()] for id, specs in needed.items()}
+        found = {id: [store.get(spec) for spec in paper.figure(id).specs[scale]] for id in claim.needs}
     except StoreError as error:
         return None, "not-run", str(error)
     missing = [id for id, entries in found.items() if None in entries]

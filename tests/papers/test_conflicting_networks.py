@@ -20,6 +20,7 @@ from steppe.papers.conflicting_biases.networks_setting import Setting
 from steppe.papers.conflicting_biases.networks_specs import Swept
 from steppe.papers.conflicting_biases.networks_stored import stored_sweep
 from steppe.papers.conflicting_biases.networks_table import row, rows, shown_in
+from steppe.papers.verdicts import measure, specs_needed
 from steppe.store import Store, address, canonical
 
 PAPER = paper("conflicting-biases")
@@ -133,7 +134,21 @@ def test_what_a_row_comes_to_in_words(swept):
     assert lines[-1][1:3] == ["diverged", ""]
 
 
-OURS = [f for f in networks_figures.FIGURES if "smoke" in f.specs]
+OURS = [f for f in networks_figures.FIGURES if f.offered("smoke")]
+
+
+def test_a_row_at_smoke_scale_is_run_by_its_name_only():
+    ours = [f for f in networks_figures.FIGURES if f.id.startswith("row-")]
+    assert len(ours) == len(rows())
+    assert all("smoke" in f.specs and f.seconds["smoke"] > 0 and not f.offered("smoke") for f in ours)
+    assert not [label for label, _ in specs_needed([PAPER], "smoke") if "row-" in label]
+    assert [label for label, _ in specs_needed([PAPER], "laptop") if "row-" in label]
+
+
+def test_a_claim_is_not_judged_on_what_is_run_by_name_only(tmp_path):
+    claim = next(c for c in PAPER.claims if any(id.startswith("row-") for id in c.needs))
+    found = measure(PAPER, claim, "smoke", Store(tmp_path))
+    assert (found.verdict, found.detail) == ("not-run", f"{claim.needs[0]} is not offered at smoke scale")
 
 
 @pytest.mark.parametrize("figure", OURS, ids=lambda f: f.id)

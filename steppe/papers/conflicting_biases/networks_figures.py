@@ -105,11 +105,15 @@ def figure(
 
 
 def _appendix(row: Row) -> Figure:
-    """The panels of one row; offered where its sweep is worth running for them alone."""
+    """The panels of one row; at smoke scale by its name only, since the other figures show the same there."""
     name = f"row-{row.name}"
-    specs: dict[Scale, Sequence[Any]] = {"laptop": (spec(row, "laptop"),), "paper": (spec(row, "paper"),)}
+    specs: dict[Scale, Sequence[Any]] = {scale: (spec(row, scale),) for scale in ("smoke", "laptop", "paper")}
     numbers = both_grids(f"Table 1 · {row.name}")
-    return Figure(name, f"appendix I: {row.name}", specs, numbers, drawn("rates"), {"laptop": 1200, "paper": 36_000})
+    seconds: dict[Scale, float] = {"smoke": 20 if row.setting.architecture == "fcn" else 300, "laptop": 1200}
+    return Figure(
+        name, f"appendix I: {row.name}", specs, numbers, drawn("rates"), seconds | {"paper": 36_000},
+        by_name=frozenset({"smoke"}),
+    )  # fmt: skip
 
 
 _H = 3600.0
