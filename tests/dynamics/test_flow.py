@@ -13,6 +13,7 @@ from steppe import until, when
 from steppe.check import ArgumentError
 from steppe.constructions.diagonal import flow_limit
 from steppe.dynamics import GD, RK4, RKC2, Decayed, Flow, Schedule, Stage
+from steppe.dynamics.flow.path import LOCATED
 from steppe.dynamics.flow.rkc2 import STABLE, coefficients
 from steppe.problems import build, data, networks
 from steppe.problems.diagonal import shared
@@ -168,6 +169,12 @@ def test_single_precision():
     assert distance(r.w, EXACT.at(5.0)) <= 1e-3
     with pytest.raises(ArgumentError, match=r"rtol must be at least .* in float32"):
         steppe.run(p, Flow(1e-8), stop=until.time(5.0))
+
+
+@pytest.mark.parametrize("goal", np.geomspace(0.5, 1e-3, 12))
+def test_every_loss_is_located_as_exactly(goal):
+    r = steppe.run(TANH, Flow(1e-3), stop=until.loss(goal))
+    assert goal * (1 - LOCATED) * (1 - 1e-13) <= float(TANH.loss(r.w)) <= goal * (1 + 1e-13)  # compiled twice
 
 
 def test_the_loss_is_located_within_a_step():

@@ -20,8 +20,8 @@ from steppe.problems import Problem
 LOCATED = 1e-6
 MOST_BISECTIONS = 60
 
-# Two times, the excess of the loss at them, and a count.
-Bracket = tuple[Array, Array, Array, Array, Array]
+# Two times, the excess of the loss at them as regula falsi weighs it, that at the second as it is, and a count.
+Bracket = tuple[Array, Array, Array, Array, Array, Array]
 
 
 @final
@@ -97,7 +97,7 @@ def _located(problem: Problem, state: State, target: Array) -> State:
         return (problem.loss(interpolate(before, now, t)) - target).astype(float)
 
     def body(carry: Bracket) -> Bracket:
-        low, high, f_low, f_high, i = carry
+        low, high, f_low, f_high, excess_high, i = carry
         t = high - f_high * (high - low) / (f_high - f_low)
         # A bisection now and then, for where the loss is far from a straight line.
         t = jnp.where((i % 4 == 3) | ~((low < t) & (t < high)), 0.5 * (low + high), t)
@@ -105,15 +105,15 @@ def _located(problem: Problem, state: State, target: Array) -> State:
         above = f > 0
         return (
             jnp.where(above, t, low), jnp.where(above, high, t),
-            jnp.where(above, f, f_low / 2), jnp.where(above, f_high / 2, f), i + 1,
+            jnp.where(above, f, f_low / 2), jnp.where(above, f_high / 2, f), jnp.where(above, excess_high, f), i + 1,
         )  # fmt: skip
 
     def wide(carry: Bracket) -> Array:
-        low, high, _, f_high, i = carry
-        return (f_high < -LOCATED * jnp.abs(target)) & (low < high) & (i < MOST_BISECTIONS)
+        low, high, _, _, excess_high, i = carry
+        return (excess_high < -LOCATED * jnp.abs(target)) & (low < high) & (i < MOST_BISECTIONS)
 
-    ends = (before.t, now.t, (before.loss - target).astype(float), (now.loss - target).astype(float))
-    _, t, *_ = jax.lax.while_loop(wide, body, (*ends, jnp.asarray(0)))
+    f_low, f_high = (before.loss - target).astype(float), (now.loss - target).astype(float)
+    _, t, *_ = jax.lax.while_loop(wide, body, (before.t, now.t, f_low, f_high, f_high, jnp.asarray(0)))
     w = interpolate(before, now, t)
     loss, g = jax.value_and_grad(problem.loss)(w)
     return state._replace(now=Point(t, w, loss, g), gradients=state.gradients + 1)
