@@ -8,7 +8,7 @@ import numpy as np
 from jax import Array
 
 from steppe.dynamics.flow import radius as radius_
-from steppe.dynamics.flow.method import Attempt, Gradient, Method, estimate
+from steppe.dynamics.flow.method import Attempt, Gradient, Method, estimate, norm
 from steppe.dynamics.flow.state import Point, State
 from steppe.problems import Problem
 
@@ -128,7 +128,7 @@ def _accepted(state: State, trial: Trial) -> State:
 
 
 def _norm(v: Array) -> Array:
-    return jnp.sqrt(jnp.sum(v**2)).astype(float)
+    return norm(v).astype(float)
 
 
 def _select(condition: Array, a: Any, b: Any) -> Any:
