@@ -15,6 +15,7 @@ from steppe.rates.smoothed import smoothed_maximum
 
 Table = dict[str, NDArray[Any]]
 OUTCOMES = ("reached", "exhausted", "diverged", "stalled")
+_ALONG = ("steps", "sharpness", "largest_sharpness", "smoothed_sharpness")
 
 
 def ends_table(
@@ -24,6 +25,7 @@ def ends_table(
     """Everything measured where each rate reached each goal. `all_sharpness` is measured at the last goal only."""
     flow_ends = {c.loss: c.w for c in critical if c.outcome == "reached"}
     rows = []
+    options: dict[str, Any] = {"start": start, "test": test, "key": key}
     for descent in descents:
         points = {point.goal: point for point in descent.reached}
         for goal in goals:
@@ -32,10 +34,15 @@ def ends_table(
             if (point := points.get(goal)) is not None:
                 row |= path_numbers(descent, point)
                 row |= everything(
-                    problem, point.w, point.centre, start=start, test=test, flow_end=flow_ends.get(goal),
-                    all_sharpness=all_sharpness and goal == goals[-1], key=key,
+                    problem, point.w, point.centre, flow_end=flow_ends.get(goal),
+                    all_sharpness=all_sharpness and goal == goals[-1], **options,
                 )  # fmt: skip
             rows.append(row)
+    if not any(descent.reached for descent in descents):
+        # The columns are there whatever was reached; the start tells their names.
+        flow_end = start if flow_ends else None
+        names = everything(problem, start, start, flow_end=flow_end, all_sharpness=all_sharpness, **options)
+        rows[0] |= dict.fromkeys((*_ALONG, *names), np.nan)
     return stacked(rows)
 
 
@@ -45,12 +52,8 @@ def path_numbers(descent: Descent, point: Reached) -> dict[str, float]:
     steps = records["step"]
     until = steps <= point.step
     sharpness = records["sharpness"][until]
-    return {
-        "steps": float(point.step),
-        "sharpness": float(sharpness[-1]),
-        "largest_sharpness": float(np.nanmax(sharpness)),
-        "smoothed_sharpness": smoothed_maximum(steps[until], sharpness),
-    }
+    largest, smoothed = float(np.nanmax(sharpness)), smoothed_maximum(steps[until], sharpness)
+    return dict(zip(_ALONG, (float(point.step), float(sharpness[-1]), largest, smoothed), strict=True))
 
 
 def flow_row(

@@ -194,6 +194,15 @@ def test_a_run_that_is_lost_past_a_goal():
         assert np.isfinite(ends[name]).tolist() == [True, False]
 
 
+def test_the_columns_are_there_when_no_rate_reaches_a_goal():
+    reached, none = (rates.sweep(factorisation(), [0.01, 0.1], goals=[1e-3], steps=steps) for steps in (10_000, 2))
+    assert [d.outcome for d in none.descents] == ["exhausted"] * 2
+    assert set(none.ends) == set(reached.ends)
+    for name in set(none.ends) - {"lr", "goal", "limit", "outcome"}:
+        assert np.isnan(none.ends[name]).all()
+        assert np.isfinite(reached.ends[name]).all()
+
+
 def test_a_start_below_the_goal():
     """The flow has no way to go, and so has no run; the paper's grid is that of the start."""
     found = rates.sweep(factorisation(), goals=[1e9], coarse=False)

@@ -34,7 +34,7 @@ class FlowPath:
         self.times = jnp.asarray(np.append(times, np.inf), dtype=float)
 
     def start(self, w: Array) -> State:
-        return _start(self.problem, w, jnp.asarray(self.horizon, dtype=float))
+        return _start(w, *_evaluate(self.problem, w), jnp.asarray(self.horizon, dtype=float))
 
     def position(self, state: State) -> Array:
         return state.now.w
@@ -50,16 +50,18 @@ class FlowPath:
         goal = jnp.asarray(target)
         state, done, halt = _advance(self.problem, self.flow, state, self.times, jnp.asarray(count), goal)
         if int(halt) == Halt.REACHED and int(done) > 0:
-            state = _located(self.problem, state, goal)
+            t, w = _located(self.problem, state, goal)
+            point = Point(t, w, *_evaluate(self.problem, w))
+            state = state._replace(now=point, gradients=state.gradients + 1)
         return state, int(done), Halt(int(halt))
 
 
 @eqx.filter_jit
-def _start(problem: Problem, w: Array, horizon: Array) -> State:
-    return start(problem, w, horizon)
+def _evaluate(problem: Problem, w: Array) -> tuple[Array, Array]:
+    return jax.value_and_grad(problem.loss)(w)
 
 
-_interpolate = eqx.filter_jit(interpolate)
+_start, _interpolate = eqx.filter_jit(start), eqx.filter_jit(interpolate)
 
 
 @eqx.filter_jit
@@ -89,8 +91,8 @@ def _advance(
 
 
 @eqx.filter_jit
-def _located(problem: Problem, state: State, target: Array) -> State:
-    """The state where the loss passed below the target within the last step, by regula falsi (Illinois)."""
+def _located(problem: Problem, state: State, target: Array) -> tuple[Array, Array]:
+    """The time and the point where the loss passed below the target within the last step, by regula falsi (Illinois)."""
     before, now = state.before, state.now
 
     def excess(t: Array) -> Array:
@@ -114,6 +116,4 @@ def _located(problem: Problem, state: State, target: Array) -> State:
 
     f_low, f_high = (before.loss - target).astype(float), (now.loss - target).astype(float)
     _, t, *_ = jax.lax.while_loop(wide, body, (before.t, now.t, f_low, f_high, f_high, jnp.asarray(0)))
-    w = interpolate(before, now, t)
-    loss, g = jax.value_and_grad(problem.loss)(w)
-    return state._replace(now=Point(t, w, loss, g), gradients=state.gradients + 1)
+    return t, interpolate(before, now, t)

@@ -35,8 +35,7 @@ class Trial(NamedTuple):
     rejections: Array
 
 
-def start(problem: Problem, w: Array, horizon: Array) -> State:
-    loss, g = jax.value_and_grad(problem.loss)(w)
+def start(w: Array, loss: Array, g: Array, horizon: Array) -> State:
     real = jnp.zeros((), dtype=float)
     point = Point(real, w, loss, g)
     none = jnp.asarray(0, dtype=int)  # with a type of its own: a weak one would compile the loop twice

@@ -95,7 +95,7 @@ def _pair(figure: str, source: str, setting: str, falls: bool) -> tuple[Claim, .
         ),
         Claim(
             f"{b}-fails-to-generalise", source, f"{setting}: 1-SAM fails to generalise.",
-            f"median test accuracy < {PERFECT}", accuracy(b, lambda v: v < PERFECT), (b,),
+            f"median test accuracy < {NEARLY}", accuracy(b, lambda v: v < NEARLY), (b,),
         ),
     )  # fmt: skip
     fall = Claim(
@@ -199,7 +199,7 @@ RUNS = (
     _reaches("fig9b", "Section 6, Lemma A.13", "Logistic loss, bias", 0.05, own=True),
     Claim(
         "fig9b-peak", "Figure 9, caption", "Logistic loss, bias: 1-SAM starts to degenerate after 2,000 epochs.",
-        "the accuracy's peak within a factor 8 of epoch 2,000", peak_epoch("fig9b", 2_000, 8), ("fig9b",),
+        "the accuracy's peak within a factor 4 of epoch 2,000", peak_epoch("fig9b", 2_000, 4), ("fig9b",),
     ),
     Claim(
         "fig8b-fig9b-architecture", "Figure 9, caption", "The difference between 8b and 9b is that between 1b and 4b.",
