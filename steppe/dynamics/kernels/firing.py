@@ -6,7 +6,7 @@ V ends with.
 """
 
 from steppe.dynamics.kernels.compiled import part
-from steppe.dynamics.kernels.simd import BYTES, at, fma, load, store, total, zeros
+from steppe.dynamics.kernels.simd import at, fma, lanes_of, load, store, total, zeros
 
 
 @part
@@ -24,7 +24,7 @@ def list_firing(a, s, width, stride, rows, neurons):  # type: ignore[no-untyped-
 @part
 def forward(V, rows, shares, count, columns, z):  # type: ignore[no-untyped-def]
     """z = Σ shareₖ · rowₖ over `count` rows."""
-    lanes = BYTES // V.itemsize
+    lanes = lanes_of(V)
     z[:] = V.dtype.type(0)
     for k in range(0, count, 4):
         r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
@@ -40,7 +40,7 @@ def backward(V, rows, moves, moving, count, columns, delta, products):  # type: 
 
     From the last row to the first: those that `forward` read last are still in the cache.
     """
-    lanes = BYTES // V.itemsize
+    lanes = lanes_of(V)
     for k in range((count - 1) // 4 * 4, -1, -4):
         r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
         u0, u1, u2, u3 = -at(moves, k), -at(moves, k + 1), -at(moves, k + 2), -at(moves, k + 3)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from steppe.dynamics.kernels.compiled import part
-from steppe.dynamics.kernels.simd import BYTES, at, fma, load, store, total, zeros
+from steppe.dynamics.kernels.simd import at, fma, lanes_of, load, store, total, zeros
 
 TILE = 4
 # The integers 0 and 1 with a type: numba compiles a function anew for every literal that it is called with.
@@ -17,7 +17,7 @@ def matmul(A, a, row_a, column_a, rows, inner, B, b, row_b, columns, C, c, row_c
     A begins at A[a] and has strides (row_a, column_a), B at B[b] and C at C[c] with rows `row_b` and `row_c` apart.
     Four rows of a tile share each load of B, and their sums stay in registers.
     """
-    lanes = BYTES // A.itemsize
+    lanes = lanes_of(A)
     for j in range(0, columns, lanes):
         for r in range(0, rows, TILE):
             r0 = a + r * row_a
@@ -42,7 +42,7 @@ def matmul_transposed(A, row_a, rows, B, row_b, columns, inner, C, row_c):  # ty
 
     Eight rows of A at a time stay in the nearest cache while B passes by.
     """
-    lanes = BYTES // A.itemsize
+    lanes = lanes_of(A)
     for start in range(0, rows, 8):
         for j in range(0, columns, 2):
             b0, b1 = j * row_b, (j + 1) * row_b

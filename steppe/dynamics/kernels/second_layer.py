@@ -10,7 +10,7 @@ import numpy as np
 
 from steppe.dynamics.kernels.compiled import part
 from steppe.dynamics.kernels.heads import differentiate
-from steppe.dynamics.kernels.simd import BYTES, fma, load, store, total, zeros
+from steppe.dynamics.kernels.simd import fma, lanes_of, load, store, total, zeros
 from steppe.dynamics.kernels.sums import dot
 
 # Rows that are worked on together, few enough for the nearest cache.
@@ -70,7 +70,7 @@ def sweep(head, shape, W, old, decay, moving, a, shift, v, c, z, delta, out, roo
 @part
 def _move_and_products(W, row, stride, columns, u, old, decay, a, z):  # type: ignore[no-untyped-def]
     """Two rows of W₂, the first at `row`: row ← decay·row − u·old, and then z = row · a, summed as in `_products`."""
-    lanes = BYTES // W.itemsize
+    lanes = lanes_of(W)
     u0, u1 = -u[0], -u[1]
     s0, s1 = zeros(W), zeros(W)
     for j in range(0, columns, lanes):
@@ -86,7 +86,7 @@ def _move_and_products(W, row, stride, columns, u, old, decay, a, z):  # type: i
 @part
 def _products(W, row, stride, columns, a, z):  # type: ignore[no-untyped-def]
     """The products of a with four rows of W₂."""
-    lanes = BYTES // W.itemsize
+    lanes = lanes_of(W)
     s0, s1, s2, s3 = zeros(W), zeros(W), zeros(W), zeros(W)
     for j in range(0, columns, lanes):
         x, at = load(a, j), row + j
@@ -98,7 +98,7 @@ def _products(W, row, stride, columns, a, z):  # type: ignore[no-untyped-def]
 @part
 def _add_rows(W, rows, shares, columns, back):  # type: ignore[no-untyped-def]
     """back += Σ shareₖ · rowₖ for four rows of W₂, given by where they begin."""
-    lanes = BYTES // W.itemsize
+    lanes = lanes_of(W)
     r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
     d0, d1, d2, d3 = shares[0], shares[1], shares[2], shares[3]
     for j in range(0, columns, lanes):

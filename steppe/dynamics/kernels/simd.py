@@ -46,6 +46,16 @@ def _full(builder: Any, x: Any, vector: Any) -> Any:
 
 
 @intrinsic
+def lanes_of(_typing, array):  # type: ignore[no-untyped-def]
+    """How many of the array's numbers a vector has. The compiler knows it, where itemsize is read at run time."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return context.get_constant(types.intp, 8 * BYTES // array.dtype.bitwidth)
+
+    return types.intp(array), codegen
+
+
+@intrinsic
 def zeros(_typing, array):  # type: ignore[no-untyped-def]
     """A vector of zeros, of the array's type."""
 

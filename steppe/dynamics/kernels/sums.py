@@ -1,13 +1,13 @@
 """Sums of products, in vectors and always in the same order."""
 
 from steppe.dynamics.kernels.compiled import part
-from steppe.dynamics.kernels.simd import BYTES, add, fma, load, total, zeros
+from steppe.dynamics.kernels.simd import add, fma, lanes_of, load, total, zeros
 
 
 @part
 def dot(a, b, size):  # type: ignore[no-untyped-def]
     """Σ aₖbₖ over the first `size` numbers: four vectors of partial sums, then whole vectors, then what is left."""
-    lanes = BYTES // a.itemsize
+    lanes = lanes_of(a)
     whole = size // lanes * lanes
     first = whole // (4 * lanes) * (4 * lanes)
     s0, s1, s2, s3 = zeros(a), zeros(a), zeros(a), zeros(a)
