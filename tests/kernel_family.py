@@ -19,10 +19,10 @@ LOGISTIC = losses.logistic(smoothing=0.2)
 LOSSES = {"mse": losses.mse, "half-mse": losses.half_mse, "logistic": losses.logistic(), "smoothed": LOGISTIC}
 
 
-def problem(network, *, d=5, n=10, width=9, loss=losses.mse, dtype=np.float64, key=0):
-    """Random inputs; `network` is built from them, since some networks carry them."""
+def problem(network, *, d=5, n=10, width=9, loss=losses.mse, dtype=np.float64, signs=False, key=0):
+    """Random inputs, ±1 if `signs`; `network` is built from them, since some networks carry them."""
     rng = np.random.default_rng(key)
-    x, y = rng.normal(size=(n, d)), rng.choice([-1.0, 1.0], n)
+    x, y = rng.choice([-1.0, 1.0], (n, d)) if signs else rng.normal(size=(n, d)), rng.choice([-1.0, 1.0], n)
     net = network(x)
     params = net.init(d, width, rng, dtype)
     params |= {name: rng.uniform(0.2, 0.6, width).astype(dtype) for name in ("gamma",) if name in params}
@@ -44,6 +44,9 @@ FAMILY = {
     "sim-bn": partial(problem, SimBN, d=17, width=33),
     "sim-bn-leaky": partial(problem, lambda x: SimBN(x, bias=False, activation=leaky_relu(0.1))),
     "sim-bn-softplus": partial(problem, lambda x: SimBN(x, activation=softplus), n=70),
+    # Key 2: where all weights are equal, neurons fire on the first example, or a weight that is not finite is unseen.
+    "sim-bn-signs": partial(problem, SimBN, d=17, n=57, width=33, signs=True, key=2),
+    "sim-bn-signs-leaky": partial(problem, lambda x: SimBN(x, bias=False, activation=leaky_relu(0.1)), d=6, signs=True),
 }
 DYNAMICS = {
     "1-sam": SAM(0.01, 0.1),
@@ -101,7 +104,7 @@ def callable_part(part):
 # Every architecture and every kind of step; each pair costs seconds of compilation.
 SINGLE_RUNS = [
     ("two-layer", "1-sam"), ("sim-ln", "projected-1-sam"), ("three-layer-softplus", "m-sam"), ("sim-bn", "1-sam"),
-    ("three-layer", "projected-1-sam"),
+    ("three-layer", "projected-1-sam"), ("sim-bn-signs", "1-sam"),
 ]  # fmt: skip
 HALF, WHOLE = 40, 100
 

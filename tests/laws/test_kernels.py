@@ -21,7 +21,7 @@ ARCHITECTURES = ("two-layer", "sim-ln", "three-layer", "sim-bn")
 def moves(name, p):
     """The dynamics that this problem may have; noise, the same for all networks, with one of each architecture."""
     names = {"W1", "b1"} if p.predict.bias else {"W1"}
-    noisy = name in ARCHITECTURES and p.criterion.name != "logistic"
+    noisy = name in (*ARCHITECTURES, "sim-bn-signs") and p.criterion.name != "logistic"
     projected = [Projected(move.dynamics, names, move.norm) for move in PROJECTED.values()]
     return [*DYNAMICS.values(), *projected, *(NOISY.values() if noisy else ())]
 
@@ -50,6 +50,7 @@ LONG = [
     ("three-layer-softplus", "sgd-ragged", losses.mse),
     ("sim-bn", "1-sam", LOGISTIC),
     ("sim-bn-softplus", "gd", losses.half_mse),
+    ("sim-bn-signs", "1-sam", losses.mse),
 ]
 
 
@@ -112,7 +113,7 @@ def test_position_of_start_is_the_same_vector_and_advance_leaves_its_argument_al
     np.testing.assert_array_equal(path.position(state), p.w0)
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", [*ARCHITECTURES, "sim-bn-signs"])
 def test_one_kernel_serves_several_threads(name):
     p = FAMILY[name]()
     for move in (DYNAMICS["1-sam"], DYNAMICS["m-sam"]):

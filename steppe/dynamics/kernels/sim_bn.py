@@ -9,6 +9,7 @@ from steppe.dynamics.base import Dynamics
 from steppe.dynamics.kernels import activations
 from steppe.dynamics.kernels.matmul import TILE
 from steppe.dynamics.kernels.packed import Floats, aligned, padded
+from steppe.dynamics.kernels.sim_bn_products import inputs, with_own_room
 from steppe.dynamics.kernels.sim_bn_steps import Network, single
 from steppe.dynamics.kernels.simd import BYTES
 from steppe.dynamics.kernels.training import Training
@@ -37,12 +38,15 @@ class SimBNKernel:
         net: Any = problem.predict
         number = np.dtype(problem.w0.dtype)
         self.training = t = Training(problem, dynamics, key, bias=net.bias, unit=BYTES // number.itemsize)
-        self.activation: Any = activations.of(net.activation, t.number)
+        activation: Any = activations.of(net.activation, t.number)
+        self.activation = activation
         self.m = len(problem.unravel(problem.w0)["W1"])
         self.rows = padded(self.m, TILE)
         n, columns = t.X.shape
         self.XT = aligned((columns, padded(n, BYTES // number.itemsize)), number)
         self.XT[:, :n] = t.X.T
+        # Larger batches have no use for tables, and their code is then compiled once for all inputs.
+        self.inputs = inputs(t.X[:, : t.d], self.XT, tables=t.size == 1 and not activation.smooth)
 
     def _split(self, state: Floats) -> tuple[Floats, Floats, Floats]:
         """Views of (W₁, b₁), γ and W₂ without their padding."""
@@ -60,13 +64,17 @@ class SimBNKernel:
         W, gamma, v = self._split(state)
         return self.training.vector(W, {"gamma": gamma, "W2": v})
 
-    def network(self, state: Floats) -> Network:
+    def network(self) -> Network:
         """With room of its own, since several threads may run one kernel."""
-        A, S = (aligned((self.rows, self.XT.shape[1]), state.dtype) for _ in range(2))
-        return Network(self.activation, self.training.X, self.XT, aligned((2, state.size), state.dtype), A, S)
+        t, XT, columns = self.training, self.XT, self.XT.shape[0]
+        lanes = BYTES // XT.itemsize
+        neurons = aligned((2, padded(self.m, lanes) * (columns + 2)), t.number)
+        room = aligned(lanes * columns, t.number)
+        A, S = (aligned((self.rows, XT.shape[1]), t.number) for _ in range(2))
+        return Network(self.activation, t.X, XT, with_own_room(self.inputs), neurons, room, A, S)
 
     def advance(
         self, state: Floats, orders: Indices | None, *, first: int, offset: int, count: int, target: float
     ) -> tuple[Floats, int, Halt]:
         held = self.rows * self.XT.shape[0]
-        return self.training.advance(self.network(state), single, held, state, orders, first, offset, count, target)
+        return self.training.advance(self.network(), single, held, state, orders, first, offset, count, target)

@@ -4,7 +4,8 @@ The gradient of a single example runs through the statistics to all n of them, b
 within two vectors: with a = σ(h), q = vγ/s and S = Σᵢ aᵢ σ′(hᵢ) xᵢ′ it is ∂f/∂(W₁, b₁)ⱼ = q (σ′ x′ − a S/(n s²)). So a
 neuron costs two products with the inputs, for the hᵢ and for S, at w and again at the point where SAM looks: nothing
 less gives sⱼ there, since any of the n signs may have changed. With ReLU a neuron that is silent on the example has
-gradient zero whatever its statistics, and is left out: a step pays for the neurons that fire.
+gradient zero whatever its statistics, and is left out: a step pays for the neurons that fire. They are worked on with a
+neuron in each lane.
 """
 
 from typing import NamedTuple
@@ -17,26 +18,27 @@ from steppe.dynamics.kernels.compiled import OPTIONS, kernel, part
 from steppe.dynamics.kernels.descent import gradient, length
 from steppe.dynamics.kernels.heads import perturbation
 from steppe.dynamics.kernels.losses import slope, value
-from steppe.dynamics.kernels.matmul import ONE, TILE, ZERO, matmul
+from steppe.dynamics.kernels.matmul import ONE, ZERO, matmul
 from steppe.dynamics.kernels.packed import Floats
-from steppe.dynamics.kernels.sim_bn_neurons import rectified_means, select_firing, smooth_means
-from steppe.dynamics.kernels.simd import BYTES, fma, load, store, total, zeros
+from steppe.dynamics.kernels.sim_bn_neurons import move, select_firing
+from steppe.dynamics.kernels.sim_bn_products import Dense, Signs, products
+from steppe.dynamics.kernels.simd import fma, lanes_of, load, multiply, store, total, zeros
 from steppe.dynamics.kernels.sums import dot
-
-# Neurons that are worked on together, few enough for the nearest cache.
-CHUNK = 32
 
 
 class Network(NamedTuple):
-    """What compiled code sees: the activation, the inputs, by rows and by columns, and room for neurons.
+    """What compiled code sees: the activation, the inputs, by rows, by columns and as products want them, and room.
 
-    `neurons` has the room of a state; A and S have one row a neuron and one column an example.
+    `neurons` is for the neurons that fire and their gradients, `room` for the weights of as many as a vector has
+    lanes; A and S have one row a neuron and one column an example.
     """
 
     activation: Activation
     X: Floats
     XT: Floats
+    inputs: Dense | Signs
     neurons: Floats
+    room: Floats
     A: Floats
     S: Floats
 
@@ -51,56 +53,51 @@ def _layers(w, X):  # type: ignore[no-untyped-def]
 
 @part
 def _differentiate(network, W, gamma, v, count, example, G, g_gamma, g_v):  # type: ignore[no-untyped-def]
-    """f of one example over the first `count` neurons and its derivatives; returns f and their squared length."""
-    X, A, S, XT, n = network.X, network.A, network.S, network.XT, len(network.X)
-    columns, lanes = XT.shape
-    f = rest = zero = W.dtype.type(0)
-    x, g_flat, squares = X[example], G.reshape(-1), zeros(W)
-    flat, means = A.reshape(-1), np.zeros(CHUNK, W.dtype)
-    one, few = W.dtype.type(1), np.zeros((2, CHUNK), W.dtype)
-    for first in range(0, count, CHUNK):
-        size = min(CHUNK, count - first)
-        tiles = -(-size // TILE) * TILE
-        matmul(W.reshape(-1), first * columns, columns, ONE, tiles, columns, XT.reshape(-1), ZERO, lanes, lanes,
-               flat, ZERO, lanes)  # fmt: skip
-        for j in range(size):
-            few[0, j], few[1, j] = evaluate(network.activation, A[j, example])
-        if network.activation.smooth:
-            smooth_means(network.activation, A, S, size, n, means)
-        else:
-            rectified_means(network.activation.leak, flat, size, lanes, n, means)
-        matmul(flat, ZERO, lanes, ONE, tiles, n, X.reshape(-1), ZERO, columns, columns,
-               g_flat, first * columns, columns)  # fmt: skip
-        for j in range(size):
-            a, s, mean, k = few[0, j], few[1, j], means[j], first + j
-            inverse = one / np.sqrt(mean) if mean > zero else zero
-            q = gamma[k] * v[k] * inverse
-            along = q * a * inverse * inverse / W.dtype.type(n)
-            for d in range(0, columns, BYTES // W.itemsize):
-                g = fma(-along, load(g_flat, k * columns + d), fma(q * s, load(x, d), zeros(W)))
-                store(g_flat, k * columns + d, g)
-                squares = fma(g, g, squares)
-            g_gamma[k], g_v[k] = v[k] * a * inverse, gamma[k] * a * inverse
-            rest += g_gamma[k] * g_gamma[k] + g_v[k] * g_v[k]
-            f += q * a
-    return f, total(squares) + rest
+    """f of one example over the first `count` neurons and its derivatives; returns f and their squared length.
+
+    W and G lie as `select_firing` lays them: a pass over them has a neuron in each lane.
+    """
+    X, n, columns, lanes = network.X, len(network.X), network.X.shape[1], lanes_of(W)
+    zero, one, x, number = W.dtype.type(0), W.dtype.type(1), X[example], W.dtype.type(n)
+    h, s, inverse = network.room[: 4 * lanes], network.room[4 * lanes : 5 * lanes], network.room[5 * lanes : 6 * lanes]
+    f, squares = zeros(W), zeros(W)
+    for first in range(0, count, lanes):
+        products(network.inputs, network.activation, n, W, first * columns, example, h, inverse, G)
+        for j in range(lanes):
+            h[j], s[j] = evaluate(network.activation, h[j])
+        for j in range(lanes):
+            mean = inverse[j] / number
+            inverse[j] = one / np.sqrt(mean) if mean > zero else zero
+        gammas, vs, scale = load(gamma, first), load(v, first), load(inverse, 0)
+        a, q = multiply(load(h, 0), scale), multiply(multiply(gammas, vs), scale)
+        across, along = multiply(q, load(s, 0)), multiply(-one / number, multiply(q, multiply(a, scale)))
+        g, g_out = multiply(vs, a), multiply(gammas, a)
+        store(g_gamma, first, g)
+        store(g_v, first, g_out)
+        f, squares = fma(gammas, g, f), fma(g_out, g_out, fma(g, g, squares))
+        for d in range(columns):
+            k = first * columns + d * lanes
+            g = fma(along, load(G, k), multiply(x[d], across))
+            store(G, k, g)
+            squares = fma(g, g, squares)
+    return total(f), total(squares)
 
 
 @kernel
 def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, decay, held, norm):  # type: ignore[no-untyped-def]
     """`count` steps of batch size 1; `held` means that W₁ keeps its `norm`. Returns (steps done, halt)."""
-    X = network.X
+    X, room = network.X, network.room
     W, gamma, v = _layers(w, X)
     W_live, gamma_live, v_live = _layers(network.neurons[0], X)
     G, g_gamma, g_v = _layers(network.neurons[1], X)
-    flat_live, g_flat, lanes = W_live.reshape(-1), G.reshape(-1), BYTES // w.itemsize
-    zero, h, live = w.dtype.type(0), np.zeros_like(v), np.zeros(len(v) + 1, np.int64)
+    flat, g_flat, lanes = W_live.reshape(-1), G.reshape(-1), lanes_of(w)
+    zero, h, live = w.dtype.type(0), np.zeros_like(v), np.zeros(len(gamma_live) + 1, np.int64)
     for t in range(count):
         i = order[offset + t]
         label = y[i] + (noise[t, 0] if len(noise) else zero)
-        firing = select_firing(network.activation, W, gamma, v, X[i], h, live, W_live, gamma_live, v_live)
+        firing = select_firing(network.activation, W, gamma, v, X[i], h, live, room, flat, gamma_live, v_live)
         for ascended in range(2):
-            f, squares = _differentiate(network, W_live, gamma_live, v_live, firing, i, G, g_gamma, g_v)
+            f, squares = _differentiate(network, flat, gamma_live, v_live, firing, i, g_flat, g_gamma, g_v)
             if ascended:
                 break
             if not np.isfinite(value(loss, f, y[i])):
@@ -111,19 +108,13 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
             for j in range(firing):
                 gamma_live[j] += c * g_gamma[j]
                 v_live[j] += c * g_v[j]
-            for k in range(firing * X.shape[1]):
-                flat_live[k] += c * g_flat[k]
+            for k in range(-(-firing // lanes) * lanes * X.shape[1]):
+                flat[k] += c * g_flat[k]
         step = lr * slope(loss, f, label)
         if decay != 1:
             for k in range(len(w)):
                 w[k] *= decay
-        for j in range(firing):
-            k = live[j]
-            gamma[k] -= step * g_gamma[j]
-            v[k] -= step * g_v[j]
-            for d in range(0, X.shape[1], lanes):
-                to = k * X.shape[1] + d
-                store(w, to, fma(-step, load(g_flat, j * X.shape[1] + d), load(w, to)))
+        move(W, gamma, v, live, firing, step, room, g_flat, g_gamma, g_v)
         if held:
             long = length(w[: W.size])
             factor = norm / long if long > zero else zero

@@ -75,15 +75,26 @@ def at(_typing, array, index):  # type: ignore[no-untyped-def]
     return array.dtype(array, types.intp), codegen
 
 
+def read(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    """The vector that begins at array[index], in LLVM's own form; `kind` is the array's type."""
+    start = builder.bitcast(_pointer(context, builder, kind, array, index), _llvm(kind.dtype).as_pointer())
+    vector = builder.load(start)
+    vector.align = kind.dtype.bitwidth // 8
+    return vector
+
+
+def write(context: Any, builder: Any, kind: Any, array: Any, index: Any, vector: Any) -> None:
+    """array[index : index + lanes] = vector, in LLVM's own form."""
+    start = builder.bitcast(_pointer(context, builder, kind, array, index), vector.type.as_pointer())
+    builder.store(vector, start).align = kind.dtype.bitwidth // 8
+
+
 @intrinsic
 def load(_typing, array, index):  # type: ignore[no-untyped-def]
     """The vector that begins at array[index] of a flat array."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        pointer = _pointer(context, builder, signature.args[0], *args)
-        vector = builder.load(builder.bitcast(pointer, _llvm(array.dtype).as_pointer()))
-        vector.align = array.dtype.bitwidth // 8
-        return vector
+        return read(context, builder, signature.args[0], *args)
 
     return Vector(array.dtype)(array, types.intp), codegen
 
@@ -93,10 +104,7 @@ def store(_typing, array, index, vector):  # type: ignore[no-untyped-def]
     """array[index : index + lanes] = vector."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        pointer = _pointer(context, builder, signature.args[0], *args[:2])
-        builder.store(args[2], builder.bitcast(pointer, _llvm(array.dtype).as_pointer())).align = (
-            array.dtype.bitwidth // 8
-        )
+        write(context, builder, signature.args[0], *args)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, vector), codegen
@@ -130,6 +138,36 @@ def add(_typing, x, y):  # type: ignore[no-untyped-def]
         return builder.fadd(*args)
 
     return x(x, y), codegen
+
+
+@intrinsic
+def subtract(_typing, x, y):  # type: ignore[no-untyped-def]
+    """x − y, two vectors."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.fsub(*args)
+
+    return x(x, y), codegen
+
+
+@intrinsic
+def multiply(_typing, x, y):  # type: ignore[no-untyped-def]
+    """x·y, two vectors, or a number x for all lanes."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.fmul(args[0] if isinstance(x, Vector) else _full(builder, args[0], args[1].type), args[1])
+
+    return y(x if isinstance(x, Vector) else y.dtype, y), codegen
+
+
+@intrinsic
+def negative(_typing, x):  # type: ignore[no-untyped-def]
+    """−x, a vector."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.fneg(args[0])
+
+    return x(x), codegen
 
 
 @intrinsic
