@@ -92,7 +92,7 @@ def _advance(
 
 @eqx.filter_jit
 def _located(problem: Problem, state: State, target: Array) -> tuple[Array, Array]:
-    """The time and the point where the loss passed below the target within the last step, by regula falsi (Illinois)."""
+    """Time and point at which the loss passed below the target within the last step, by regula falsi (Illinois)."""
     before, now = state.before, state.now
 
     def excess(t: Array) -> Array:

@@ -8,9 +8,11 @@ from steppe.papers.wen2023.claims.checks import (
     PERFECT,
     accuracy,
     attains,
+    fails,
     falls_from_peak,
     last,
     median,
+    of_paper_size,
     peak_epoch,
     ratio,
     spread,
@@ -37,7 +39,8 @@ def _four_features(evidence: Evidence) -> Finding:
         cosines.append(float((np.abs(rows[:, :2]).sum(axis=1) / np.sqrt(2) / lengths).min()))
         patterns.append(len({tuple(np.sign(row[:2])) for row in rows}))
     detail = f"{spread(cosines)}; different signs among the four: {sorted(patterns)}"
-    return Finding(median(cosines), median(cosines) > 0.5**0.5, detail)
+    least = 0.99 if of_paper_size(evidence["fig2a"]) else 0.5**0.5
+    return Finding(median(cosines), median(cosines) > least, detail)
 
 
 def _columns(evidence: Evidence) -> Finding:
@@ -95,7 +98,7 @@ def _pair(figure: str, source: str, setting: str, falls: bool) -> tuple[Claim, .
         ),
         Claim(
             f"{b}-fails-to-generalise", source, f"{setting}: 1-SAM fails to generalise.",
-            f"median test accuracy < {NEARLY}", accuracy(b, lambda v: v < NEARLY), (b,),
+            f"median test accuracy < {NEARLY} (smaller nets: 0.95)", fails(b, smaller=0.95), (b,),
         ),
     )  # fmt: skip
     fall = Claim(
@@ -158,7 +161,8 @@ RUNS = (
     ),
     Claim(
         "fig2b-features", "Figure 2b", "The four longest neurons of the first layer extract ±x₁ ± x₂.",
-        "cosine with (±1, ±1, 0, …) > 1/√2: x₁ and x₂ outweigh the rest", _four_features, ("fig2a",),
+        "cosine with (±1, ±1, 0, …) > 0.99 (smaller nets: 1/√2, x₁ and x₂ outweigh the rest)",
+        _four_features, ("fig2a",),
     ),
     Claim(
         "fig2b-columns", "Section 3.2", "The first two columns of W₁ are much longer than the others.",
@@ -199,7 +203,7 @@ RUNS = (
     _reaches("fig9b", "Section 6, Lemma A.13", "Logistic loss, bias", 0.05, own=True),
     Claim(
         "fig9b-peak", "Figure 9, caption", "Logistic loss, bias: 1-SAM starts to degenerate after 2,000 epochs.",
-        "the accuracy's peak within a factor 4 of epoch 2,000", peak_epoch("fig9b", 2_000, 4), ("fig9b",),
+        "the accuracy's peak within a factor 5 of epoch 2,000", peak_epoch("fig9b", 2_000, 5), ("fig9b",),
     ),
     Claim(
         "fig8b-fig9b-architecture", "Figure 9, caption", "The difference between 8b and 9b is that between 1b and 4b.",
