@@ -109,7 +109,7 @@ def _appendix(row: Row) -> Figure:
     name = f"row-{row.name}"
     specs: dict[Scale, Sequence[Any]] = {scale: (spec(row, scale),) for scale in ("smoke", "laptop", "paper")}
     numbers = both_grids(f"Table 1 · {row.name}")
-    seconds: dict[Scale, float] = {"smoke": 20 if row.setting.architecture == "fcn" else 300, "laptop": 1200}
+    seconds: dict[Scale, float] = {"smoke": 20 if row.setting.architecture == "fcn" else 60, "laptop": 1200}
     return Figure(
         name, f"appendix I: {row.name}", specs, numbers, drawn("rates"), seconds | {"paper": 36_000},
         by_name=frozenset({"smoke"}),

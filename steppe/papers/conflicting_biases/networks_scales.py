@@ -22,16 +22,24 @@ _LAPTOP_EXAMPLES: Mapping[Architecture, int] = {
 # The flow of pooled or normalised ReLUs meets so many kinks that 1e-3 takes steps as short as those of descent; that of
 # the ResNet goes past them.
 _LAPTOP_RTOL: Mapping[Architecture, float] = {"cnn-bn": 3e-3}
-_LAPTOP_PAST_KINKS: tuple[Architecture, ...] = ("resnet",)
+_PAST_KINKS: tuple[Architecture, ...] = ("resnet",)
 # Rates in η_c, around it and up to divergence: a sixth of the steps that the grids take.
 _AROUND = (0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
 # Rows of the paper's own scale whose grids would take a day (here 500,000 steps of 13 GFLOP, a fourth of them at the
 # least rate): some of the fine grid's rates, and some up to divergence.
 _THINNED: Mapping[str, tuple[float, ...]] = {
-    "fcn-tanh-cifar-10-5k-mse-0.1": (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0),
+    "fcn-tanh-cifar-10-5k-mse-0.1": (0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0),
 }
 # The fine grid's, thinned out, and some up to divergence.
 _FEW = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0)
+# Where a gradient takes long to compile and to compute: fewer rates, fewer examples, and goals soon reached.
+_FEWER = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+_SMOKE_EXAMPLES: Mapping[Architecture, int] = {
+    "cnn": 100, "cnn-bn": 100, "resnet": 60, "vit": 100, "transformer": 30,
+}  # fmt: skip
+_SMOKE_GOALS: Mapping[Architecture, tuple[float, ...]] = {
+    "resnet": (1.0, 0.3), "vit": (1.5, 1.0), "transformer": (1.5, 1.0),
+}  # fmt: skip
 _STAND_INS: Mapping[Data, Data] = {"mnist": "digits", "cifar10": "digits", "housing": "breast-cancer"}
 
 
@@ -51,19 +59,20 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
         return Swept(
             laptop(row.setting), goals(goal), patience=5.0, steps=100_000, share=0.5, all_sharpness=all_sharpness,
             multiples=multiples, rtol=_LAPTOP_RTOL.get(row.setting.architecture, 1e-3),
-            past_kinks=row.setting.architecture in _LAPTOP_PAST_KINKS,
+            past_kinks=row.setting.architecture in _PAST_KINKS,
         )  # fmt: skip
     return smoke_spec(smoke(row.setting), all_sharpness=all_sharpness)
 
 
 def smoke_spec(setting: Setting, *, all_sharpness: bool = False) -> Swept:
-    squares = setting.loss == "half_mse"
-    goals = (0.1, 0.03) if squares else (0.3, 0.1)
-    # With cross-entropy a run takes some fifty steps: products may cost more, or nothing would be seen on the way.
-    share = 1.0 if squares else 4.0
+    squares, fcn = setting.loss == "half_mse", setting.architecture == "fcn"
+    goals = _SMOKE_GOALS.get(setting.architecture, (0.1, 0.03) if squares else (0.3, 0.1))
+    # With cross-entropy an FCN takes some fifty steps: products may cost more, or nothing would be seen on the way.
+    share = 4.0 if fcn and not squares else 1.0
     return Swept(
-        setting, goals, share=share, patience=4.0, steps=5_000, all_sharpness=all_sharpness, rtol=3e-3, multiples=_FEW
-    )
+        setting, goals, share=share, patience=4.0, steps=5_000, all_sharpness=all_sharpness, rtol=3e-3,
+        multiples=_FEW if fcn else _FEWER, past_kinks=setting.architecture in _PAST_KINKS,
+    )  # fmt: skip
 
 
 def goals(last: float) -> tuple[float, ...]:
@@ -90,8 +99,9 @@ def smoke(setting: Setting) -> Setting:
     narrow = max(12, setting.width // 12) if setting.scale == 1 else setting.width // 4
     width, depth = _SMOKE.get(setting.architecture, (narrow, setting.depth))
     data = _STAND_INS.get(setting.data, setting.data)
-    # With cross-entropy a hundred digits are fitted before sharpness can rise.
-    n = 400 if setting.loss == "cross_entropy" and data == "digits" else 100
+    # With cross-entropy an FCN fits a hundred digits before sharpness can rise.
+    few = 400 if setting.loss == "cross_entropy" and data == "digits" else 100
+    n = _SMOKE_EXAMPLES.get(setting.architecture, few)
     return replace(setting, data=data, n=n, test=_fewer(replace(setting, data=data), 300), width=width, depth=depth)
 
 
