@@ -51,8 +51,8 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
     """The sweep of a row.
 
     Laptop, at most an hour: a thousand examples, a quarter of the width, a loss goal that is reached in time; networks
-    other than FCNs on a few hundred examples, at ten or fourteen rates instead of the grids. Smoke: a hundred digits or other
-    bundled data, a tiny network of the same kind.
+    other than FCNs on a few hundred examples, at ten or fourteen rates instead of the grids. Smoke: a hundred digits or
+    other bundled data, a tiny network of the same kind.
     """
     if scale == "paper":
         multiples = _THINNED.get(row.name, ())
