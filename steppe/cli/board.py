@@ -93,7 +93,7 @@ def _values(news: Any) -> list[str]:
         f"{latest['trace']:.2f}" if "trace" in latest else "",
         f"{latest['sharpness']:.4g}" if "sharpness" in latest else "",
         f"{latest['test_accuracy']:.4f}" if "test_accuracy" in latest else "",
-        f"{news.steps_per_second:,.0f}",
+        f"{news.steps_per_second:,.0f}" if news.steps_per_second >= 10 else f"{news.steps_per_second:.2g}",
         duration(left) if math.isfinite(left) else "",
     ]
 

@@ -20,6 +20,7 @@ from steppe.dynamics.base import Dynamics
 from steppe.dynamics.clock import Segment, segments
 from steppe.dynamics.flow.flow import Flow
 from steppe.dynamics.flow.path import FlowPath
+from steppe.dynamics.flow.state import State as FlowState
 from steppe.dynamics.generic import Generic
 from steppe.dynamics.order import Indices, block, block_epochs
 from steppe.dynamics.path import Halt, Path
@@ -239,7 +240,9 @@ class _Loop:
             arrays |= {f"record/{name}": column for name, column in self.recorder.columns().items()}
             self.checkpoint.save(arrays)
         if self.progress is not None:
-            latest = dict(self.recorder.last)
+            # A flow knows its loss, whatever is recorded.
+            known = {"loss": float(state.now.loss)} if isinstance(state, FlowState) else {}
+            latest: dict[str, Any] = {**self.recorder.last, **known}
             self.progress(Progress(self.step, segment.epoch(self.step), self.end, steps_per_second, latest))
 
     def _restored(self, state: Any) -> Any:
