@@ -17,7 +17,7 @@ _SMOKE: Mapping[Architecture, tuple[int, int]] = {
 }  # fmt: skip
 # Examples: a gradient of those of few parameters takes as long as one of a wide FCN.
 _LAPTOP_EXAMPLES: Mapping[Architecture, int] = {
-    "cnn": 300, "cnn-bn": 100, "resnet": 100, "vit": 100, "transformer": 300,
+    "cnn": 300, "cnn-bn": 100, "resnet": 60, "vit": 100, "transformer": 300,
 }  # fmt: skip
 # The flow of pooled or normalised ReLUs meets so many kinks that 1e-3 takes steps as short as those of descent; that of
 # the ResNet goes past them.
@@ -25,9 +25,9 @@ _LAPTOP_RTOL: Mapping[Architecture, float] = {"cnn-bn": 3e-3}
 _PAST_KINKS: tuple[Architecture, ...] = ("resnet",)
 # Rates in η_c, around it and up to divergence: a sixth of the steps that the grids take.
 _AROUND = (0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
-# A gradient of the ResNet takes 40 ms: fewer.
+# A gradient of the ResNet takes 60 ms of a core: fewer.
 _LAPTOP_RATES: Mapping[Architecture, tuple[float, ...]] = {
-    "fcn": (), "resnet": (0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 2.0, 3.0, 4.0, 6.0),
+    "fcn": (), "resnet": (0.7, 1.0, 1.3, 1.75, 2.5, 4.0, 6.0),
 }  # fmt: skip
 # Rows of the paper's own scale whose grids would take a day (here 500,000 steps of 13 GFLOP, a fourth of them at the
 # least rate): some of the fine grid's rates, and some up to divergence.
@@ -51,7 +51,7 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
     """The sweep of a row.
 
     Laptop, at most an hour: a thousand examples, a quarter of the width, a loss goal that is reached in time; networks
-    other than FCNs on a few hundred examples, at ten or fourteen rates instead of the grids. Smoke: a hundred digits or
+    other than FCNs on a few hundred examples, at seven or fourteen rates instead of the grids. Smoke: a hundred digits or
     other bundled data, a tiny network of the same kind.
     """
     if scale == "paper":
