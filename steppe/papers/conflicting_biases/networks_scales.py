@@ -51,7 +51,7 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
     """The sweep of a row.
 
     Laptop, at most an hour: a thousand examples, a quarter of the width, a loss goal that is reached in time; networks
-    other than FCNs on a few hundred examples, at seven or fourteen rates instead of the grids. Smoke: a hundred digits or
+    other than FCNs on few examples, at seven or fourteen rates instead of the grids. Smoke: a hundred digits or
     other bundled data, a tiny network of the same kind.
     """
     if scale == "paper":
