@@ -23,13 +23,16 @@ class Critical(Computing):
     """
 
     target: tyro.conf.Positional[str | None] = None
-    """A row of table 1 of conflicting-biases, or MODULE:FUNCTION that makes a steppe.Problem. Default: list rows."""
+    """A row of table 1 of conflicting-biases, or MODULE:FUNCTION that makes a steppe.Problem (or it and one of test
+    data). Default: list rows."""
     scale: Scale = "smoke"
     """Of a row. smoke: seconds. laptop: at most an hour. paper: the paper's own sizes."""
     losses: tuple[float, ...] = ()
     """Loss goals; a row has its own. Default for a problem: 0.1 and 0.01."""
     sweep: Flag = False
-    """Also run gradient descent at every rate of a row's grids; every run is kept in the store."""
+    """Also run gradient descent at every rate of the grids; every run of a row is kept in the store."""
+    seconds: float | None = None
+    """For a problem of yours: the flow to each of the losses ends after so long. Default: it goes on."""
 
     def __call__(self) -> int:
         from steppe.papers.conflicting_biases.networks_table import rows
@@ -43,17 +46,29 @@ class Critical(Computing):
     def _own(self, target: str) -> int:
         from functools import partial
 
-        from steppe.check import refuse
+        from steppe import rates, until
         from steppe.cli.board import Board
-        from steppe.rates import critical_rate
+        from steppe.cli.critical_own import ends_rows, problems, summary
 
-        if self.sweep:
-            refuse("--sweep", "given with a row of table 1", target, "For a problem of yours call steppe.rates.sweep.")
-        problem = _problem(target)
+        stop = None if self.seconds is None else until.seconds(self.seconds)
+        problem, test = problems(target)
         with Board({target: target}, silent=self.json) as board:
             told = partial(board, target, "running")
-            found = critical_rate(problem, losses=self.losses or (0.1, 0.01), progress=told)
-        return self._show(found)
+            found = rates.critical_rate(problem, losses=self.losses or (0.1, 0.01), stop=stop, progress=told)
+            if not self.sweep or not isfinite(found[-1].rate):
+                return self._show(found)
+            goals = [c.loss for c in found]
+            swept = rates.sweep(problem, goals=goals, critical=found, test=test, progress=told)
+        if self.json:
+            columns = {name: column.tolist() for name, column in swept.at(goals[-1]).items()}
+            outcomes = [d.outcome for d in swept.descents]
+            print_json({"critical": _shown(found), "ends": columns, "outcomes": outcomes} | summary(swept))
+            return _code(found)
+        self._show(found)
+        print()
+        print_table("", *ends_rows(swept))
+        print("\n" + "\n".join(f"{key}: {value}" for key, value in summary(swept).items()))
+        return _code(found)
 
     def _list(self, rows: Any) -> int:
         if self.json:
@@ -97,15 +112,7 @@ class Critical(Computing):
         return 0
 
     def _show(self, found: "tuple[Found, ...]", *, quiet: bool = False) -> int:
-        shown = [
-            {
-                "loss": c.loss, "outcome": c.outcome, "initial_sharpness": c.initial_sharpness,
-                "largest_sharpness": c.largest_sharpness, "critical_rate": c.rate, "time": c.time,
-                "gradients": c.gradients, "fine_grid": c.fine_grid().tolist() if isfinite(c.rate) else [],
-                "coarse_grid": c.coarse_grid().tolist() if isfinite(c.rate) else [],
-            }
-            for c in found
-        ]  # fmt: skip
+        shown = _shown(found)
         if self.json:
             if not quiet:
                 print_json(shown)
@@ -115,41 +122,24 @@ class Critical(Computing):
             print_table("", titles, [[_text(one[name]) for name in names] for one in shown])
             for name in ("fine_grid", "coarse_grid"):
                 print(f"\n{name.replace('_', ' ')}: " + " ".join(f"{lr:.4g}" for lr in shown[-1][name]))
-        return 0 if found[-1].outcome == "reached" else 1
+        return _code(found)
+
+
+def _code(found: "tuple[Found, ...]") -> int:
+    return 0 if found[-1].outcome == "reached" else 1
+
+
+def _shown(found: "tuple[Found, ...]") -> list[dict[str, Any]]:
+    return [
+        {
+            "loss": c.loss, "outcome": c.outcome, "initial_sharpness": c.initial_sharpness,
+            "largest_sharpness": c.largest_sharpness, "critical_rate": c.rate, "time": c.time,
+            "gradients": c.gradients, "fine_grid": c.fine_grid().tolist() if isfinite(c.rate) else [],
+            "coarse_grid": c.coarse_grid().tolist() if isfinite(c.rate) else [],
+        }
+        for c in found
+    ]  # fmt: skip
 
 
 def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _problem(target: str) -> Any:
-    """What MODULE:FUNCTION returns, looked for in the current folder too."""
-    import sys
-
-    from steppe.check import ArgumentError
-    from steppe.problems import Problem
-
-    sys.path.insert(0, "")
-    try:
-        made = _function(target)()
-    finally:
-        sys.path.remove("")
-    if not isinstance(made, Problem):
-        raise ArgumentError(f"{target} returned {made!r}. It must return a steppe.Problem.")
-    return made
-
-
-def _function(target: str) -> Any:
-    import importlib
-    import inspect
-
-    from steppe.check import ArgumentError
-
-    module, _, name = target.partition(":")
-    try:
-        function = getattr(importlib.import_module(module), name)
-        inspect.signature(function).bind()
-    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the last two: no such call, no such name
-        remedy = "Name MODULE:FUNCTION, a function of no arguments."
-        raise ArgumentError(f"cannot use {target!r}: {error}. {remedy}") from error
-    return function

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from steppe.cli import main
@@ -14,6 +15,9 @@ def product():
 
 def flat():
     return steppe.Problem(lambda w, x: w[0] ** 3 * x, np.zeros(1), np.ones(1), np.ones(1), steppe.losses.mse)
+
+def pair():
+    return product(), product().on(np.full(1, 2.0), np.ones(1))
 
 def argued(n):
     return n
@@ -58,6 +62,29 @@ def test_no_curvature(call):
     assert (found["outcome"], found["critical_rate"], found["fine_grid"]) == ("stalled", None, [])
 
 
+def test_a_sweep_is_that_of_the_library(call):
+    import of_a_user
+
+    from steppe import rates
+
+    code, out, _ = call("of_a_user:pair", "--losses", "0.01", "--sweep", "--json")
+    found, expected = strict(out), rates.sweep(of_a_user.product(), goals=[0.01], test=of_a_user.pair()[1])
+    assert code == 0
+    assert found["outcomes"] == [d.outcome for d in expected.descents]
+    for name, column in expected.ends.items():
+        np.testing.assert_array_equal(np.array(found["ends"][name], dtype=float), column)
+    _, text, _ = call("of_a_user:pair", "--losses", "0.01", "--sweep")
+    assert "test loss" in text
+    assert f"reached: {found['reached']}" in text
+
+
+def test_a_flow_that_has_no_more_time_says_what_it_came_to(call):
+    code, out, _ = call("of_a_user:product", "--losses", "1e-12", "--seconds", "1e-9", "--json")
+    (found,) = strict(out)
+    assert (code, found["outcome"]) == (1, "exhausted")
+    assert found["initial_sharpness"] > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -65,7 +92,7 @@ def test_no_curvature(call):
         (["of_a_user:argued"], "a function of no arguments"),
         (["of_a_user:three"], "It must return a steppe.Problem"),
         ([":product"], "Empty module name"),
-        (["of_a_user:product", "--sweep"], "call steppe.rates.sweep"),
+        (["of_a_user:product", "--seconds", "-1"], "seconds"),
         (["fcn-relu-mnist-5k-mse-0.01", "--losses", "0"], "--losses must be a finite number > 0"),
     ],
 )

@@ -1,0 +1,82 @@
+"""steppe critical on a problem of the user's own: MODULE:FUNCTION, which makes a steppe.Problem."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steppe.problems import Problem
+    from steppe.rates import Sweep
+
+# The columns that are shown, with their names in a sweep's table; the last where there is a test set.
+_SHOWN = {
+    "iterations": "steps", "sharpness": "sharpness", "2/η": "limit", "ℓ1": "l1", "ℓ2": "l2", "nuclear": "nuclear",
+    "test loss": "test_loss",
+}  # fmt: skip
+_FEWEST = 5  # rates that a transition is fitted to
+
+
+def problems(target: str) -> "tuple[Problem, Problem | None]":
+    """What MODULE:FUNCTION returns, looked for in the current folder too: a problem, or it and one of test data."""
+    import sys
+
+    from steppe.check import ArgumentError
+    from steppe.problems import Problem
+
+    sys.path.insert(0, "")
+    try:
+        made = _function(target)()
+    finally:
+        sys.path.remove("")
+    pair = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if not isinstance(pair[0], Problem) or not isinstance(pair[1], Problem | None):
+        raise ArgumentError(
+            f"{target} returned {made!r}. It must return a steppe.Problem, or one and its test problem."
+        )
+    return pair
+
+
+def _function(target: str) -> Any:
+    import importlib
+    import inspect
+
+    from steppe.check import ArgumentError
+
+    module, _, name = target.partition(":")
+    try:
+        function = getattr(importlib.import_module(module), name)
+        inspect.signature(function).bind()
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the last two: no such call, no such name
+        remedy = "Name MODULE:FUNCTION, a function of no arguments."
+        raise ArgumentError(f"cannot use {target!r}: {error}. {remedy}") from error
+    return function
+
+
+def ends_rows(swept: "Sweep") -> tuple[list[str], list[list[str]]]:
+    """Titles, and one line a rate at the last goal."""
+    ends, critical = swept.at(swept.critical[-1].loss), swept.critical[-1].rate
+    shown = {title: ends[name] for title, name in _SHOWN.items() if name in ends}
+    rows = [
+        [
+            f"{d.lr / critical:.3f}",
+            d.outcome,
+            *("" if d.outcome != "reached" else f"{c[k]:.4g}" for c in shown.values()),
+        ]
+        for k, d in enumerate(swept.descents)
+    ]
+    return ["η/η_c", "outcome", *shown], rows
+
+
+def summary(swept: "Sweep") -> dict[str, Any]:
+    """Where sharpness leaves its plateau: the smoothed maximum along the runs up to 3 η_c."""
+    from steppe.rates import transition
+
+    critical = swept.critical[-1]
+    ends = swept.at(critical.loss)
+    kept = (ends["outcome"] == 0) & (ends["lr"] <= 3.001 * critical.rate)
+    found: dict[str, Any] = {"rates": len(swept.descents), "reached": int((ends["outcome"] == 0).sum())}
+    if kept.sum() >= _FEWEST:
+        fit = transition(ends["lr"][kept], ends["smoothed_sharpness"][kept])
+        found |= {
+            "transition": fit.rate, "transition_interval": [fit.lower, fit.upper] if fit.found else None,
+            "transition_over_critical": fit.rate / critical.rate, "slope_past_it": fit.slope,
+        }  # fmt: skip
+    return found
