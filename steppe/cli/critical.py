@@ -48,7 +48,7 @@ class Critical(Computing):
 
         from steppe import rates, until
         from steppe.cli.board import Board
-        from steppe.cli.critical_own import ends_rows, problems, summary
+        from steppe.cli.critical_own import ends_rows, problems, summary, summary_lines
 
         stop = None if self.seconds is None else until.seconds(self.seconds)
         problem, test = problems(target)
@@ -67,7 +67,7 @@ class Critical(Computing):
         self._show(found)
         print()
         print_table("", *ends_rows(swept))
-        print("\n" + "\n".join(f"{key}: {value}" for key, value in summary(swept).items()))
+        print("\n" + "\n".join(summary_lines(swept)))
         return _code(found)
 
     def _list(self, rows: Any) -> int:

@@ -66,17 +66,33 @@ def ends_rows(swept: "Sweep") -> tuple[list[str], list[list[str]]]:
 
 
 def summary(swept: "Sweep") -> dict[str, Any]:
-    """Where sharpness leaves its plateau: the smoothed maximum along the runs up to 3 η_c."""
+    """Where sharpness leaves its plateau, up to 3 η_c: that of the ends, and the smoothed maximum along the runs, which
+    is the one to look at where sharpness falls again before the end (cross-entropy)."""
     from steppe.rates import transition
 
     critical = swept.critical[-1]
     ends = swept.at(critical.loss)
     kept = (ends["outcome"] == 0) & (ends["lr"] <= 3.001 * critical.rate)
     found: dict[str, Any] = {"rates": len(swept.descents), "reached": int((ends["outcome"] == 0).sum())}
-    if kept.sum() >= _FEWEST:
-        fit = transition(ends["lr"][kept], ends["smoothed_sharpness"][kept])
-        found |= {
-            "transition": fit.rate, "transition_interval": [fit.lower, fit.upper] if fit.found else None,
-            "transition_over_critical": fit.rate / critical.rate, "slope_past_it": fit.slope,
-        }  # fmt: skip
+    for name in ("sharpness", "smoothed_sharpness") if kept.sum() >= _FEWEST else ():
+        fit = transition(ends["lr"][kept], ends[name][kept])
+        interval = [fit.lower / critical.rate, fit.upper / critical.rate] if fit.found else None
+        found[name] = {"leaves_over_critical": fit.rate / critical.rate, "interval": interval, "slope": fit.slope}
     return found
+
+
+def summary_lines(swept: "Sweep") -> list[str]:
+    found = summary(swept)
+    lines = [f"reached: {found['reached']} of {found['rates']} rates"]
+    for name, what in (("sharpness", "sharpness at the end"), ("smoothed_sharpness", "its smoothed maximum")):
+        if (fit := found.get(name)) is not None:
+            where = (
+                "nowhere"
+                if fit["interval"] is None
+                else (
+                    f"at {fit['leaves_over_critical']:.3g} η_c [{fit['interval'][0]:.3g}, {fit['interval'][1]:.3g}], "
+                    f"slope {fit['slope']:.2f}"
+                )
+            )
+            lines.append(f"{what} leaves its plateau {where}")
+    return lines
