@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 import jax.numpy as jnp
 from jax import Array
 
+from steppe.dynamics.flow.state import Point
+
 # w ↦ (L(w), ∇L(w)).
 Gradient = Callable[[Array], tuple[Array, Array]]
 
@@ -43,6 +45,6 @@ class Method(Protocol):
         """The longest step that is stable where the spectral radius of ∇²L was measured as `radius`."""
         ...
 
-    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array) -> Attempt:
-        """A step of length h from w, where the gradient is g."""
+    def attempt(self, gradient: Gradient, start: Point, h: Array, radius: Array) -> Attempt:
+        """A step of length h."""
         ...

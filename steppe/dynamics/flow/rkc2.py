@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from steppe import check
 from steppe.dynamics.flow.method import Attempt, Gradient, estimate, norm
+from steppe.dynamics.flow.state import Point
 
 # Rounding grows with the square of the stages, and past these many the gain is small beside it.
 MOST_STAGES = 256
@@ -32,9 +33,10 @@ class RKC2:
     The stability polynomial is 1 − b_s T_s(w₀) + b_s T_s(w₀ + w₁z), T_s the Chebyshev polynomial: real spectra, such
     as that of a gradient flow, are what it is made for.
 
-    `past_kinks` leaves that part of the error uncontrolled that is of first order in the step (see `mendable`). On ReLU
-    networks it is most of the error: a fraction of the gradients then ends 2 to 8% of ‖w‖ from the flow, which is as
-    well as w is known where hundreds of kinks are met, but not where it slides along a few.
+    `past_kinks` leaves that part of the error uncontrolled that is of first order in the step (see `mendable`), but for
+    steps that climb, as no flow does. On ReLU networks it is most of the error: a fraction of the gradients then ends 2
+    to 8% of ‖w‖ from the flow, which is as well as w is known where hundreds of kinks are met, but not where it slides
+    along a few.
     """
 
     most_stages: int = MOST_STAGES
@@ -56,8 +58,8 @@ class RKC2:
         s = jnp.ceil(jnp.sqrt(1 + SAFETY * h * radius / STABLE))
         return jnp.clip(s, self.fewest_stages, self.most_stages).astype(int)
 
-    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array) -> Attempt:
-        s = self.stages(h, radius)
+    def attempt(self, gradient: Gradient, start: Point, h: Array, radius: Array) -> Attempt:
+        w, g, s = start.w, start.g, self.stages(h, radius)
         table = jnp.asarray(coefficients(self.most_stages))
         first = s * (s - 1) // 2 - 1  # the row of stage 1 of the method of s stages
         halfway = jnp.round(s / 2**0.5).astype(int)  # stage j lies at the time (j/s)² h or so
@@ -76,7 +78,8 @@ class RKC2:
         error = estimate(h, d, g, g_end)
         size = norm(error)
         if self.past_kinks:
-            size = mendable(size, half, table[first + halfway - 1, 4].astype(w.dtype))
+            part = mendable(size, half, table[first + halfway - 1, 4].astype(w.dtype))
+            size = jnp.where(loss > start.loss, size, part)
         return Attempt(w + d, loss, g_end, error, size, s)
 
 

@@ -91,7 +91,7 @@ def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, tria
     # Two equal steps rather than a long one and a crumb.
     h = jnp.where(wanted >= left, left, jnp.where(2 * wanted > left, left / 2, wanted))
     bound = jnp.maximum(radius.at(now.t + h), bound)
-    new = method.attempt(gradient, now.w, now.g, h, bound)
+    new = method.attempt(gradient, now, h, bound)
     size = jnp.maximum(jnp.maximum(_norm(now.w), _norm(new.w)), np.finfo(now.w.dtype).tiny)
     error = new.size.astype(float) / (rtol * size)
     fine = jnp.isfinite(error) & jnp.isfinite(new.loss) & jnp.all(jnp.isfinite(new.g))
