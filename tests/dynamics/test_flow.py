@@ -15,6 +15,7 @@ from steppe.constructions.diagonal import flow_limit
 from steppe.dynamics import GD, RK4, RKC2, Decayed, Flow, Schedule, Stage
 from steppe.dynamics.flow.path import LOCATED
 from steppe.dynamics.flow.rkc2 import STABLE, coefficients
+from steppe.dynamics.flow.state import Point
 from steppe.problems import build, data, networks
 from steppe.problems.diagonal import shared
 
@@ -90,6 +91,17 @@ def test_going_past_kinks():
     truth = np.asarray(steppe.run(p, Flow(method="rk4"), stop=until.time(50.0)).w)
     assert far.gradients < 0.3 * plain.gradients
     assert distance(far.w, truth) < 0.1 * distance(p.w0, truth)
+
+
+@pytest.mark.parametrize(("h", "climbs"), [(0.15, False), (1.0, True), (30.0, True)])
+def test_past_kinks_a_step_that_climbs_is_held_to_its_whole_error(h, climbs):
+    """|w| from 0.1: the end of a step beyond the kink is above its start where the step is longer than 0.2 or so."""
+    gradient = jax.value_and_grad(lambda w: jnp.abs(w).sum())
+    w = jnp.array([0.1])
+    start = Point(jnp.array(0.0), w, *gradient(w))
+    step = RKC2(past_kinks=True).attempt(gradient, start, jnp.array(h), jnp.array(1.0))
+    assert bool(step.loss > start.loss) is climbs
+    assert bool(jnp.isclose(step.size, jnp.linalg.norm(step.error), rtol=1e-6)) is climbs
 
 
 @pytest.mark.parametrize("rtol", [1e-3, 1e-5, 1e-7])
