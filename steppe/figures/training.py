@@ -21,6 +21,8 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
     `numbers`: title, runs (each with seed, epoch, train_loss, test_accuracy or test_loss, trace), bound (or None), and
     stages, the epochs at which the training changes.
     """
+    from matplotlib.patheffects import withStroke
+
     figure, axes = canvas(3, 1, width=4.6, height=5.2)
     runs = numbers["runs"]
     test = next(name for name in _LABELS if name in runs[0])
@@ -54,10 +56,11 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
     if numbers.get("bound") is not None:
         bottom.axhline(numbers["bound"], color=INK, linewidth=1.1, linestyle="--")
         text = f"lower bound {numbers['bound']:.2f}"
-        bottom.annotate(
+        label = bottom.annotate(
             text, (0.01, numbers["bound"]), xycoords=("axes fraction", "data"), xytext=(0, 3),
             textcoords="offset points", color=INK, fontsize=8, va="bottom",
         )  # fmt: skip
+        label.set_path_effects([withStroke(linewidth=3, foreground="white")])  # readable where the curve passes
     bottom.set_xlabel("epochs (the start is drawn at ½)")
     return figure
 
