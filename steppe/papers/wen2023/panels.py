@@ -1,6 +1,7 @@
 """The figures of wen2023 that show a training run, 1 to 11: the numbers behind them and how they are drawn."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from steppe.papers.catalogue import Figure
@@ -57,9 +58,9 @@ def numbers(title: str, entries: Sequence[Any]) -> dict[str, Any]:
 
 def median_bound(entries: Sequence[Any]) -> float | None:
     """The least trace at interpolation, in the median over the seeds' training sets."""
-    bounds = sorted(e.result["bound"] for e in entries if e.result["bound"] is not None)
+    bounds = [e.result["bound"] for e in entries if e.result["bound"] is not None]
     # That of a net without bias is far from attained (its own theory bounds the trace from both sides, lemma A.11).
-    return bounds[len(bounds) // 2] if bounds and entries[0].spec["network"] != "no-bias" else None
+    return median(bounds) if bounds and entries[0].spec["network"] != "no-bias" else None
 
 
 def draw(numbers: Mapping[str, Any]) -> Any:

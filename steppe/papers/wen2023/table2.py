@@ -6,8 +6,7 @@ from typing import Any
 from steppe.papers.catalogue import Scale
 from steppe.papers.wen2023.training import Row, Training
 
-# Accuracy depends on the seed, so every figure is run for several; a run of three layers takes a quarter of an hour,
-# one of 2a an hour.
+# Accuracy depends on the seed, so every figure is run for several; the printed 2a, which dies at once, for two.
 SEEDS: dict[Scale, int] = {"smoke": 2, "paper": 10}
 _FEWER: dict[Scale, dict[str, int]] = {
     "smoke": {"fig2a": 1, "fig2a-printed": 1, "fig10a": 1},
