@@ -30,7 +30,8 @@ class Critical(Computing):
     losses: tuple[float, ...] = ()
     """Loss goals; a row has its own. Default for a problem: 0.1 and 0.01."""
     sweep: Flag = False
-    """Also run gradient descent at every rate of the grids; every run of a row is kept in the store."""
+    """Also run gradient descent at every rate of the grids, to the losses that the flow reached; every run of a row is
+    kept in the store."""
     seconds: float | None = None
     """For a problem of yours: the flow to each of the losses ends after so long. Default: it goes on."""
 
@@ -55,10 +56,12 @@ class Critical(Computing):
         with Board({target: target}, silent=self.json) as board:
             told = partial(board, target, "running")
             found = rates.critical_rate(problem, losses=self.losses or (0.1, 0.01), stop=stop, progress=told)
-            if not self.sweep or not isfinite(found[-1].rate):
+            # To a loss that the flow did not reach descent would go on for as long as it is let.
+            reached = tuple(c for c in found if c.outcome == "reached" and isfinite(c.rate))
+            if not self.sweep or not reached:
                 return self._show(found)
-            goals = [c.loss for c in found]
-            swept = rates.sweep(problem, goals=goals, critical=found, test=test, progress=told)
+            goals = [c.loss for c in reached]
+            swept = rates.sweep(problem, goals=goals, critical=reached, test=test, progress=told)
         if self.json:
             columns = {name: column.tolist() for name, column in swept.at(goals[-1]).items()}
             outcomes = [d.outcome for d in swept.descents]

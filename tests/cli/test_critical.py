@@ -79,6 +79,15 @@ def test_a_sweep_is_that_of_the_library(call):
     assert f"sharpness at the end leaves its plateau at {found['sharpness']['leaves_over_critical']:.3g} η_c" in text
 
 
+def test_a_sweep_goes_to_the_losses_that_the_flow_reached(call):
+    """No loss is below 0: descent would run for a million steps at every rate."""
+    code, out, _ = call("of_a_user:product", "--losses", "0.1", "-1", "--seconds", "1", "--sweep", "--json")
+    found = strict(out)
+    assert code == 1
+    assert [c["outcome"] == "reached" for c in found["critical"]] == [True, False]
+    assert set(found["ends"]["goal"]) == {0.1}
+
+
 def test_a_flow_that_has_no_more_time_says_what_it_came_to(call):
     code, out, _ = call("of_a_user:product", "--losses", "1e-12", "--seconds", "1e-9", "--json")
     (found,) = strict(out)

@@ -50,8 +50,7 @@ class Setting:
             case "resnet":
                 return networks.ResNet((self.width, 2 * self.width, 4 * self.width), self.depth)
             case "vit":
-                patch = {"mnist": 7, "cifar10": 4}.get(self.data, 4)
-                return networks.ViT(patch, self.width, self.depth)
+                return networks.ViT(7 if self.data == "mnist" else 4, self.width, self.depth)
             case "transformer":
                 return networks.Transformer(self.width, 2 * self.width, self.depth, self.depth)
 

@@ -22,7 +22,10 @@ def _penalised(evidence: Evidence) -> Finding:
     by: dict[float, list[float]] = {}
     for e in runs:
         by.setdefault(e.spec["stages"][0]["bias_decay"], []).append(e.result["final"]["test_accuracy"])
-    left = min((1 - median(v)) / (1 - median(by[0.0])) for penalty, v in by.items() if penalty > 0)
+    wrong = {penalty: 1 - median(v) for penalty, v in by.items()}
+    best = min(share for penalty, share in wrong.items() if penalty > 0)
+    # Where nothing is wrong without a penalty it cannot give anything back.
+    left = best / wrong[0.0] if wrong[0.0] > 0 else float("inf")
     detail = ", ".join(f"decay {p:g}: {median(v):.3f}" for p, v in sorted(by.items()))
     return Finding(left, left <= 0.5, detail)
 
