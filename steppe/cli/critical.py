@@ -49,7 +49,8 @@ class Critical(Computing):
 
         from steppe import rates, until
         from steppe.cli.board import Board
-        from steppe.cli.critical_own import ends_rows, problems, summary, summary_lines
+        from steppe.cli.critical_own import problems, summary, summary_lines
+        from steppe.cli.ends import ends_rows
 
         stop = None if self.seconds is None else until.seconds(self.seconds)
         problem, test = problems(target)
@@ -62,14 +63,14 @@ class Critical(Computing):
                 return self._show(found)
             goals = [c.loss for c in reached]
             swept = rates.sweep(problem, goals=goals, critical=reached, test=test, progress=told)
+        ends, outcomes = swept.at(goals[-1]), [d.outcome for d in swept.descents]
         if self.json:
-            columns = {name: column.tolist() for name, column in swept.at(goals[-1]).items()}
-            outcomes = [d.outcome for d in swept.descents]
+            columns = {name: column.tolist() for name, column in ends.items()}
             print_json({"critical": _shown(found), "ends": columns, "outcomes": outcomes} | summary(swept))
             return _code(found)
         self._show(found)
         print()
-        print_table("", *ends_rows(swept))
+        print_table("", *ends_rows(ends, [d.lr for d in swept.descents], outcomes, reached[-1].rate))
         print("\n" + "\n".join(summary_lines(swept)))
         return _code(found)
 
@@ -100,7 +101,9 @@ class Critical(Computing):
 
     def _sweep(self, swept: Any) -> int:
         from steppe.cli.board import Board
-        from steppe.papers.conflicting_biases.networks_report import ends_rows, summary
+        from steppe.cli.ends import ends_rows
+        from steppe.papers.conflicting_biases.networks_ends import last
+        from steppe.papers.conflicting_biases.networks_report import summary
         from steppe.papers.conflicting_biases.networks_stored import stored_sweep
 
         with Board({}, silent=self.json) as board:
@@ -109,8 +112,8 @@ class Critical(Computing):
             print_json(summary(entry))
             return 0
         print()
-        columns = ("η/η_c", "outcome", "iterations", "sharpness", "2/η", "ℓ1", "ℓ2", "nuclear", "test loss")
-        print_table("", columns, ends_rows(entry))
+        ends = last(entry)
+        print_table("", *ends_rows(ends.table, ends.rates, entry.result["outcomes"], ends.critical))
         print("\n" + "\n".join(f"{key}: {value}" for key, value in summary(entry).items()))
         return 0
 

@@ -6,11 +6,6 @@ if TYPE_CHECKING:
     from steppe.problems import Problem
     from steppe.rates import Sweep
 
-# The columns that are shown, with their names in a sweep's table; the last where there is a test set.
-_SHOWN = {
-    "iterations": "steps", "sharpness": "sharpness", "2/η": "limit", "ℓ1": "l1", "ℓ2": "l2", "nuclear": "nuclear",
-    "test loss": "test_loss",
-}  # fmt: skip
 _FEWEST = 5  # rates that a transition is fitted to
 
 
@@ -48,21 +43,6 @@ def _function(target: str) -> Any:
         remedy = "Name MODULE:FUNCTION, a function of no arguments."
         raise ArgumentError(f"cannot use {target!r}: {error}. {remedy}") from error
     return function
-
-
-def ends_rows(swept: "Sweep") -> tuple[list[str], list[list[str]]]:
-    """Titles, and one line a rate at the last goal."""
-    ends, critical = swept.at(swept.critical[-1].loss), swept.critical[-1].rate
-    shown = {title: ends[name] for title, name in _SHOWN.items() if name in ends}
-    rows = [
-        [
-            f"{d.lr / critical:.3f}",
-            d.outcome,
-            *("" if d.outcome != "reached" else f"{c[k]:.4g}" for c in shown.values()),
-        ]
-        for k, d in enumerate(swept.descents)
-    ]
-    return ["η/η_c", "outcome", *shown], rows
 
 
 def summary(swept: "Sweep") -> dict[str, Any]:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from steppe.check import ArgumentError
+from steppe.cli.ends import ends_rows
 from steppe.papers.catalogue import paper
 from steppe.papers.conflicting_biases import networks_checks as checks
 from steppe.papers.conflicting_biases import networks_claims, networks_figures
 from steppe.papers.conflicting_biases.networks_ends import last
-from steppe.papers.conflicting_biases.networks_report import ends_rows, summary
+from steppe.papers.conflicting_biases.networks_report import summary
 from steppe.papers.conflicting_biases.networks_scales import goals, spec
 from steppe.papers.conflicting_biases.networks_setting import Setting
 from steppe.papers.conflicting_biases.networks_specs import Swept
@@ -128,7 +129,8 @@ def test_what_a_row_comes_to_in_words(swept):
     said = summary(swept)
     assert said["critical_rate"] == pytest.approx(2 / said["largest_sharpness"])
     assert said["u_shape"] in ("✓", "(✓)", "(×)", "×")
-    lines = ends_rows(swept)
+    ends = last(swept)
+    _, lines = ends_rows(ends.table, ends.rates, swept.result["outcomes"], ends.critical)
     assert len(lines) == len(MULTIPLES)
     assert lines[2][0] == "1.000"
     assert lines[-1][1:3] == ["diverged", ""]

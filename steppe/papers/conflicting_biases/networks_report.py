@@ -30,16 +30,3 @@ def summary(entry: Any) -> dict[str, Any]:
             "best_rate_over_critical": float(table["lr"][table["test_loss"].argmin()] / ends.critical),
         }
     return found
-
-
-def ends_rows(entry: Any) -> list[list[str]]:
-    """One line a rate at the last goal."""
-    ends = last(entry)
-    table = {float(lr): k for k, lr in enumerate(ends.table["lr"])}
-    names = ("steps", "sharpness", "limit", "l1", "l2", "nuclear", "test_loss")
-    rows = []
-    for lr, outcome in zip(ends.rates, entry.result["outcomes"], strict=True):
-        k = table.get(lr)
-        values = ["" if k is None else f"{ends.table[name][k]:.4g}" for name in names]
-        rows.append([f"{lr / ends.critical:.3f}", outcome, *values])
-    return rows
