@@ -15,8 +15,6 @@ from steppe.constructions.diagonal import flow_limit
 from steppe.dynamics import GD, RK4, RKC2, Decayed, Flow, Schedule, Stage
 from steppe.dynamics.flow.path import LOCATED
 from steppe.dynamics.flow.rkc2 import STABLE, coefficients
-from steppe.dynamics.flow.state import Point
-from steppe.problems import build, data, networks
 from steppe.problems.diagonal import shared
 
 
@@ -58,7 +56,7 @@ def test_stability_polynomial(s):
     def R(z):  # noqa: N802
         first = s * (s - 1) // 2 - 1
         d, before, slope = np.zeros_like(z), np.zeros_like(z), z
-        for mu, nu, weight, weight0, _ in coefficients(100)[first : first + s]:
+        for mu, nu, weight, weight0 in coefficients(100)[first : first + s]:
             d, before = mu * d + nu * before + weight * slope + weight0 * z, d
             slope = z * (1 + d)
         return 1 + d
@@ -67,41 +65,6 @@ def test_stability_polynomial(s):
     assert np.abs(R(z)).max() <= 1 + 1e-12
     for x in (1e-3, -1e-3):  # the third derivative of R at 0 is below 1
         assert abs(R(np.array([x]))[0] - (1 + x + x * x / 2)) < abs(x) ** 3 / 6 + 1e-12
-
-
-@pytest.mark.parametrize("s", [3, 4, 10, 100])
-def test_stages_are_of_second_order_at_their_times(s):
-    """R_j(z) = 1 + c_j z + (c_j z)²/2 + O(z³) from the second stage on; the last is at the end of the step."""
-    x, first = 1e-3, s * (s - 1) // 2 - 1
-    d, before, slope = 0.0, 0.0, x
-    for j, (mu, nu, weight, weight0, c) in enumerate(coefficients(100)[first : first + s], start=1):
-        d, before = mu * d + nu * before + weight * slope + weight0 * x, d
-        slope = x * (1 + d)
-        assert j == 1 or abs(d - (c * x + (c * x) ** 2 / 2)) < (c * x) ** 3 / 6 + 1e-12
-    assert c == pytest.approx(1, rel=1e-12)
-
-
-def test_going_past_kinks():
-    """Where there are none nothing changes but that two stages become three; where there are hundreds, a fraction of
-    the gradients still comes nine tenths of the way."""
-    past = RKC2(past_kinks=True)
-    assert distance(steppe.run(P, Flow(1e-5, method=past), stop=until.time(5.0)).w, EXACT.at(5.0)) <= 1e-5
-    p = build(networks.FCN((20, 20)), data.digits(100), steppe.losses.half_mse).train
-    plain, far = (steppe.run(p, Flow(1e-3, method=m), stop=until.time(50.0)) for m in (RKC2(), past))
-    truth = np.asarray(steppe.run(p, Flow(method="rk4"), stop=until.time(50.0)).w)
-    assert far.gradients < 0.3 * plain.gradients
-    assert distance(far.w, truth) < 0.1 * distance(p.w0, truth)
-
-
-@pytest.mark.parametrize(("h", "climbs"), [(0.15, False), (1.0, True), (30.0, True)])
-def test_past_kinks_a_step_that_climbs_is_held_to_its_whole_error(h, climbs):
-    """|w| from 0.1: the end of a step beyond the kink is above its start where the step is longer than 0.2 or so."""
-    gradient = jax.value_and_grad(lambda w: jnp.abs(w).sum())
-    w = jnp.array([0.1])
-    start = Point(jnp.array(0.0), w, *gradient(w))
-    step = RKC2(past_kinks=True).attempt(gradient, start, jnp.array(h), jnp.array(1.0))
-    assert bool(step.loss > start.loss) is climbs
-    assert bool(jnp.isclose(step.size, jnp.linalg.norm(step.error), rtol=1e-6)) is climbs
 
 
 @pytest.mark.parametrize("rtol", [1e-3, 1e-5, 1e-7])

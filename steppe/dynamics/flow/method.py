@@ -3,36 +3,25 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-import jax.numpy as jnp
 from jax import Array
-
-from steppe.dynamics.flow.state import Point
 
 # w ↦ (L(w), ∇L(w)).
 Gradient = Callable[[Array], tuple[Array, Array]]
 
 
 class Attempt(NamedTuple):
-    """The end of a step, the loss and the gradient there, an estimate of its error, and the gradients it took.
-
-    `size` is that of the error, or of the part of it that is to be controlled.
-    """
+    """The end of a step, the loss and the gradient there, an estimate of its error, and the gradients it took."""
 
     w: Array
     loss: Array
     g: Array
     error: Array
-    size: Array
     gradients: Array
 
 
 def estimate(h: Array, moved: Array, g: Array, g_end: Array) -> Array:
     """The error of a step of RKC2, h³w‴/15, from both its ends."""
     return 0.8 * moved + 0.4 * h.astype(moved.dtype) * (g + g_end)
-
-
-def norm(v: Array) -> Array:
-    return jnp.sqrt(jnp.sum(v**2))
 
 
 class Method(Protocol):
@@ -45,6 +34,6 @@ class Method(Protocol):
         """The longest step that is stable where the spectral radius of ∇²L was measured as `radius`."""
         ...
 
-    def attempt(self, gradient: Gradient, start: Point, h: Array, radius: Array) -> Attempt:
-        """A step of length h."""
+    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array) -> Attempt:
+        """A step of length h from w, where the gradient is g."""
         ...

@@ -9,7 +9,6 @@ from jax import Array
 
 from steppe import check
 from steppe.dynamics.flow.method import Attempt, Gradient
-from steppe.dynamics.flow.state import Point
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,8 @@ class RK4:
     def longest(self, radius: Array) -> Array:
         return self.alpha / radius
 
-    def attempt(self, gradient: Gradient, start: Point, h: Array, radius: Array) -> Attempt:
-        w, h = start.w, h.astype(start.w.dtype)
+    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array) -> Attempt:
+        h = h.astype(w.dtype)
 
         def stage(i: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
             """The gradient of stage i + 1, and the weighted sum of those before: ⅙, ⅓, ⅓, ⅙, then the end itself."""
@@ -38,7 +37,6 @@ class RK4:
 
         weights = jnp.asarray(np.array([1 / 6, 1 / 3, 1 / 3, 1 / 6]), w.dtype)
         lengths = jnp.asarray(np.array([0.5, 0.5, 1.0, 0.0]), w.dtype)
-        begin = (jnp.zeros_like(w), start.g, jnp.zeros((), w.dtype), w)
-        _, g_end, loss, end = jax.lax.fori_loop(0, 4, stage, begin)
-        none = jnp.zeros_like(w)
-        return Attempt(end, loss, g_end, none, none[0], jnp.asarray(4, dtype=int))
+        start = (jnp.zeros_like(w), g, jnp.zeros((), w.dtype), w)
+        _, g_end, loss, end = jax.lax.fori_loop(0, 4, stage, start)
+        return Attempt(end, loss, g_end, jnp.zeros_like(w), jnp.asarray(4, dtype=int))

@@ -8,7 +8,7 @@ import numpy as np
 from jax import Array
 
 from steppe.dynamics.flow import radius as radius_
-from steppe.dynamics.flow.method import Attempt, Gradient, Method, estimate, norm
+from steppe.dynamics.flow.method import Attempt, Gradient, Method, estimate
 from steppe.dynamics.flow.state import Point, State
 from steppe.problems import Problem
 
@@ -67,7 +67,7 @@ def step(problem: Problem, method: Method, rtol: Array, state: State) -> State:
 def _untried(state: State) -> Trial:
     now, zero = state.now, jnp.zeros_like(state.h)
     error = estimate(now.t - state.before.t, now.w - state.before.w, state.before.g, now.g)
-    nothing = Attempt(now.w, now.loss, now.g, error, jnp.zeros_like(now.loss), jnp.asarray(0, dtype=int))
+    nothing = Attempt(now.w, now.loss, now.g, error, jnp.asarray(0, dtype=int))
     at_rest = jnp.all(now.g == 0)
     none = jnp.zeros_like(state.gradients)
     return Trial(nothing, zero, state.h, zero, at_rest, state.radius, none, none)
@@ -91,9 +91,9 @@ def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, tria
     # Two equal steps rather than a long one and a crumb.
     h = jnp.where(wanted >= left, left, jnp.where(2 * wanted > left, left / 2, wanted))
     bound = jnp.maximum(radius.at(now.t + h), bound)
-    new = method.attempt(gradient, now, h, bound)
+    new = method.attempt(gradient, now.w, now.g, h, bound)
     size = jnp.maximum(jnp.maximum(_norm(now.w), _norm(new.w)), np.finfo(now.w.dtype).tiny)
-    error = new.size.astype(float) / (rtol * size)
+    error = _norm(new.error) / (rtol * size)
     fine = jnp.isfinite(error) & jnp.isfinite(new.loss) & jnp.all(jnp.isfinite(new.g))
     error = jnp.where(fine, error, jnp.inf)
     accepted = error <= 1
@@ -127,7 +127,7 @@ def _accepted(state: State, trial: Trial) -> State:
 
 
 def _norm(v: Array) -> Array:
-    return norm(v).astype(float)
+    return jnp.sqrt(jnp.sum(v**2)).astype(float)
 
 
 def _select(condition: Array, a: Any, b: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from steppe.papers.conflicting_biases.networks_setting import Setting
 
 if TYPE_CHECKING:
-    from steppe.dynamics import Flow
     from steppe.rates import Critical, Descent, Sweep
     from steppe.store import Checkpoint, Computed
 
@@ -21,18 +20,18 @@ class FlowRun:
     setting: Setting
     goals: tuple[float, ...]
     rtol: float = 1e-3
-    past_kinks: bool = False
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
 
+        from steppe.dynamics import Flow
         from steppe.rates import critical_rate
         from steppe.rates.saved import critical_arrays
         from steppe.store import Computed
 
         problem, _ = self.setting.problems()
         found = critical_rate(
-            problem, losses=self.goals, flow=flow(self.rtol, self.past_kinks), checkpoint=checkpoint, progress=progress
+            problem, losses=self.goals, flow=Flow(self.rtol), checkpoint=checkpoint, progress=progress
         )
         last = found[-1]
         final = {"sharpness": last.sharpness, "initial": last.initial_sharpness, "largest": last.largest_sharpness}
@@ -85,17 +84,16 @@ class Swept:
     all_sharpness: bool = False
     rtol: float = 1e-3
     multiples: tuple[float, ...] = ()
-    past_kinks: bool = False
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
+        from steppe.dynamics import Flow
         from steppe.rates import critical_rate, sweep
 
         problem, test = self.setting.problems()
         options: dict[str, Any] = self.options() | {"checkpoint": checkpoint, "progress": progress, "test": test}
-        along = flow(self.rtol, self.past_kinks)
         if not self.multiples:
-            return computed(sweep(problem, flow=along, **options))
-        critical = critical_rate(problem, losses=self.goals, flow=along, progress=progress)
+            return computed(sweep(problem, flow=Flow(self.rtol), **options))
+        critical = critical_rate(problem, losses=self.goals, flow=Flow(self.rtol), progress=progress)
         return computed(sweep(problem, self.rates(critical), critical=critical, **options))
 
     def rates(self, critical: "tuple[Critical, ...]") -> list[float] | None:
@@ -108,17 +106,10 @@ class Swept:
         return {name: getattr(self, name) for name in names}
 
     def flow(self) -> FlowRun:
-        return FlowRun(self.setting, self.goals, self.rtol, self.past_kinks)
+        return FlowRun(self.setting, self.goals, self.rtol)
 
     def descent(self, lr: float, way: float) -> DescentRun:
         return DescentRun(self.setting, self.goals, lr, way, self.share, self.patience, self.steps)
-
-
-def flow(rtol: float, past_kinks: bool) -> "Flow":
-    from steppe.dynamics import Flow
-    from steppe.dynamics.flow import RKC2
-
-    return Flow(rtol, method=RKC2(past_kinks=past_kinks))
 
 
 def computed(found: "Sweep") -> "Computed":
