@@ -6,14 +6,14 @@ import numpy as np
 
 def dense_hessian(problem, w):
     """∇²L(w) by autodiff, all of it."""
-    return np.asarray(jax.hessian(problem.loss)(w))
+    return np.asarray(jax.jit(jax.hessian(problem.loss))(w))
 
 
 def gauss_newton(problem, w):
     """Jᵀ (∇²_f L) J from the dense Jacobian of all outputs."""
     f = problem.predictions(w)
-    J = np.asarray(jax.jacrev(lambda v: problem.predictions(v).ravel())(w))
-    bend = np.asarray(jax.hessian(lambda g: problem.criterion(g.reshape(f.shape), problem.y))(f.ravel()))
+    J = np.asarray(jax.jit(jax.jacrev(lambda v: problem.predictions(v).ravel()))(w))
+    bend = np.asarray(jax.jit(jax.hessian(lambda g: problem.criterion(g.reshape(f.shape), problem.y)))(f.ravel()))
     return J.T @ bend @ J
 
 

@@ -22,7 +22,7 @@ def test_its_largest_eigenvalue(module, name):
     p = net()
     works = [work for found, work in torch_peers.peers(p, p.w0).items() if found.startswith(name)]
     assert works
-    truth = np.linalg.eigvalsh(jax.hessian(p.loss)(p.w0))[-1]
+    truth = np.linalg.eigvalsh(jax.jit(jax.hessian(p.loss))(p.w0))[-1]
     for work in works:
         value, products = work()
         # PyHessian stops at a change of 1e-4 between two steps, which is not its error.

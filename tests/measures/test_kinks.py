@@ -116,7 +116,7 @@ def test_a_map_over_the_examples(size):
     assert layer.matters.tolist() == [True]
     w = p.w0 + 0.1
     found = measures.sharpness(p, w)  # a warning would be an error
-    assert found.lower <= np.linalg.eigvalsh(jax.hessian(p.loss)(w))[-1] <= found.upper
+    assert found.lower <= np.linalg.eigvalsh(jax.jit(jax.hessian(p.loss))(w))[-1] <= found.upper
 
 
 def test_a_zero_that_no_parameter_moves_is_no_kink():
@@ -143,7 +143,7 @@ def kinked(activation, residuals, dtype=np.float64):
 
 @eqx.filter_jit
 def dense_hessian(p, w):
-    return jax.hessian(p.loss)(w)
+    return jax.jit(jax.hessian(p.loss))(w)
 
 
 def relative_jump(p):

@@ -31,8 +31,8 @@ def own(name):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_example_counts_once(name, memory):
     p = own(name)
-    H = np.asarray(jax.hessian(p.loss)(p.w0))
-    J = np.asarray(jax.jacrev(p.predictions)(p.w0))
+    H = np.asarray(jax.jit(jax.hessian(p.loss))(p.w0))
+    J = np.asarray(jax.jit(jax.jacrev(p.predictions))(p.w0))
     found = measures.trace(p, p.w0, memory=memory)
     np.testing.assert_allclose(found.value, np.trace(H), rtol=1e-12)
     np.testing.assert_allclose(found.parts["gauss_newton"].value, 2 / N * (J**2).sum(), rtol=1e-12)

@@ -113,7 +113,7 @@ def test_a_layer_of_zeros_does_not_hide_the_statistics(outputs):
     sharpness = measures.sharpness(p, p.w0, memory=500).value
     np.testing.assert_allclose(sharpness, np.linalg.eigvalsh(expected.hessian)[-1], rtol=1e-3)
     whole = [p.on(p.x[start : start + 4], p.y[start : start + 4]) for start in (0, 4, 8)]
-    by_hand = sum(len(q) / len(p) * np.trace(jax.hessian(q.loss)(p.w0)) for q in whole)
+    by_hand = sum(len(q) / len(p) * np.trace(jax.jit(jax.hessian(q.loss))(p.w0)) for q in whole)
     np.testing.assert_allclose(measures.trace(p, p.w0, statistics=PerChunk(4)).value, by_hand, rtol=1e-12)
 
 
@@ -165,7 +165,7 @@ def test_networks_that_carry_their_inputs(network):
             q = p.unravel(w)
             return 0.5 * jnp.mean((by_hand(q, x[rows], source(q)) - y[rows]) ** 2)
 
-        return np.asarray(jax.hessian(loss)(p.w0))
+        return np.asarray(jax.jit(jax.hessian(loss))(p.w0))
 
     everything = slice(None)
     chunks = [slice(start, min(9, start + 4)) for start in (0, 4, 8)]

@@ -150,7 +150,7 @@ def test_all_measures_of_figure_10_on_a_dense_hessian():
     p = factorisation()
     found = rates.sweep(p, [0.1], goals=[1e-10], all_sharpness=True).at(1e-10)
     w = np.asarray(rates.sweep(p, [0.1], goals=[1e-10]).descents[0].reached[0].w)
-    H = jax.hessian(p.loss)(jnp.asarray(w))
+    H = jax.jit(jax.hessian(p.loss))(jnp.asarray(w))
     assert found["trace"][0] == pytest.approx(np.trace(H))
     # At an interpolator the Hessian is the Gauss-Newton matrix, for half the square the Fisher matrix, of rank one.
     assert found["fisher"][0] == pytest.approx(np.trace(H), rel=1e-4)

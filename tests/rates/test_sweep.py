@@ -64,7 +64,7 @@ def test_what_is_measured_by_other_routes(swept):
     ends, point = swept.at(GOALS[-1]), swept.descents[1].reached[-1]
     w = point.w
     row = {name: float(column[1]) for name, column in ends.items()}
-    assert row["sharpness"] == pytest.approx(np.linalg.eigvalsh(jax.hessian(problem.loss)(w))[-1], rel=1e-3)
+    assert row["sharpness"] == pytest.approx(np.linalg.eigvalsh(jax.jit(jax.hessian(problem.loss))(w))[-1], rel=1e-3)
     flat = np.asarray(w)
     layers = [np.asarray(a) for a in jax.tree.leaves(problem.unravel(w))]
     assert row["l1"] == pytest.approx(np.abs(flat).sum())

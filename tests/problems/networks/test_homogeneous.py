@@ -21,10 +21,10 @@ def test_values_and_derivatives(sigma):
     np.testing.assert_allclose(activation(jnp.asarray(Z)), sigma(Z), rtol=1e-14)
     np.testing.assert_allclose(sigma(3 * Z), 3**sigma.degree * sigma(Z), rtol=1e-13)
     away = jnp.asarray(Z[Z != 0])
-    slopes = jax.vmap(jax.grad(activation.value))(away)
+    slopes = jax.jit(jax.vmap(jax.grad(activation.value)))(away)
     np.testing.assert_allclose(activation.slope(away), slopes, rtol=1e-13)
     np.testing.assert_allclose(sigma.slope(away), slopes, rtol=1e-13)
-    bends = jax.vmap(jax.grad(jax.grad(activation.value)))(away)
+    bends = jax.jit(jax.vmap(jax.grad(jax.grad(activation.value))))(away)
     np.testing.assert_allclose(activation.curvature(away), bends, rtol=1e-13, atol=1e-15)
     assert np.isfinite(jax.grad(activation.value)(0.0))
 
