@@ -1,7 +1,6 @@
 """Two processes and one run: one computes, the other reads; a killed one goes on to the same bytes."""
 
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from store.toy import Count
 from steppe.store import Store
 spec = Count(20, pause=0.05)
 print("start", flush=True)
+sys.stdin.readline()
 store = Store(sys.argv[1], checkpoint_seconds=0.0)
 entry = store.compute(spec, spec.compute, waiting=lambda: print("waiting", flush=True))
 print(entry.about["seconds"], flush=True)
@@ -36,8 +36,17 @@ print(entry.id, flush=True)
 
 def start(script, root):
     return subprocess.Popen(
-        [sys.executable, "-c", script, str(root)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-c", script, str(root)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def release(*processes):
+    """All of them at once, after the slowest has started."""
+    assert all(process.stdout.readline() == "start\n" for process in processes)
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
 
 
 def finished(process):
@@ -58,6 +67,7 @@ def steps_of(checkpoint):
 
 def test_one_computes_and_the_other_reads(tmp_path):
     processes = [start(SCRIPT, tmp_path) for _ in range(3)]
+    release(*processes)
     answers = [finished(p) for p in processes]
     assert sum("waiting" in a for a in answers) == 2
     assert len({a[-1] for a in answers}) == 1  # the very same run, seconds and all
@@ -65,14 +75,15 @@ def test_one_computes_and_the_other_reads(tmp_path):
 
 
 def test_a_killed_count_goes_on(tmp_path):
-    process = start(SCRIPT, tmp_path)
-    assert process.stdout.readline() == "start\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGKILL)
+    process, checkpoint = start(SCRIPT, tmp_path), Store(tmp_path)._checkpoint(address(SLOW))
+    release(process)
+    while checkpoint.load() is None:
+        assert process.poll() is None, "over before it could be killed"
+        time.sleep(0.01)
+    process.kill()
     process.communicate()
     assert Store(tmp_path).ids() == []
-    saved = Store(tmp_path)._checkpoint(address(SLOW)).load()
-    assert 0 < len(saved["done"]) < 20
+    assert 0 < len(checkpoint.load()["done"]) < 20
     finished(start(SCRIPT, tmp_path))
     assert Store(tmp_path).get(SLOW).result == {"sum": 190.0}
 
