@@ -3,11 +3,15 @@ whether it holds, detail)."""
 
 import math
 
+import jax
 import numpy as np
 
+from steppe import losses
 from steppe.constructions import generalising, rademacher
 from steppe.papers.wen2023 import theory
 from steppe.papers.wen2023.claims.theorem_checks import signs
+from steppe.papers.wen2023.table2 import PAPER
+from steppe.problems import Problem
 from steppe.problems.data import complete, xor
 
 
@@ -57,3 +61,24 @@ def linear_step(printed: bool) -> tuple[float, bool, str]:
     x = np.random.default_rng(0).normal(size=(8, 3))
     ratio = float(np.mean(np.linalg.norm(signs(8) @ x, axis=1)) / 8 / rademacher.linear(x))
     return ratio, abs(ratio - 1) < theory.ROUNDING if printed else ratio <= 1, "eight Gaussian vectors, all 2⁸ signs"
+
+
+def restoring(printed: bool) -> tuple[float, bool, str]:
+    """1-SAM at the flattest net of Sim-BN: a step from just below a label, as a share of one from just above.
+
+    The neuron that fires has γ = |W₂| = 1/√2, and ∇f has length 2: a perturbation of length ρ against it leaves
+    (1 − ρ)² of f and 1 − ρ of ∇f, one along it (1 + ρ)² and 1 + ρ. So (1 − ρ)(1 − (1 − ρ)²)/((1 + ρ)((1 + ρ)² − 1)).
+    """
+    rho, x = PAPER["fig2a-printed" if printed else "fig2a"].stages[-1].rho, theory.cube(4)
+    kept = (1 - rho) * (1 - (1 - rho) ** 2) / ((1 + rho) * ((1 + rho) ** 2 - 1))
+    params = generalising.sim_bn_xor(4, scale=1e4)
+    steps = []
+    with jax.enable_x64(True):
+        p = Problem(theory.network(params, train=x), params, x, x[:, 0] * x[:, 1], losses.mse)
+        slope = jax.jit(jax.grad(lambda w: p.example_loss(w, 0)))
+        for share in (1 - 1e-6, 1 + 1e-6):
+            w = p.vector(params | {"W2": share * params["W2"]})
+            g = slope(w)
+            steps.append(float(np.linalg.norm(slope(w + rho * g / np.linalg.norm(g)))))
+    found = steps[0] / steps[1]
+    return found, found > 0.01, f"ρ = {rho:g}: {kept:.4f} by the formula"
