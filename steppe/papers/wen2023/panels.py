@@ -31,11 +31,11 @@ _TITLES = {
 }
 # Measured on two cores, all seeds: smoke, paper.
 _SECONDS = {
-    "fig1a": (4, 120), "fig1b": (4, 120), "fig2a": (10, 2400), "fig2a-printed": (3, 300),
-    "fig4a": (4, 120), "fig4b": (10, 760),
-    "fig5a": (4, 180), "fig5b": (6, 380), "fig6a": (4, 180), "fig6b": (4, 10), "fig7a": (3, 90), "fig7b": (4, 90),
-    "fig8a": (4, 200), "fig8b": (4, 120), "fig9a": (4, 120), "fig9b": (5, 120), "fig10a": (6, 500),
-    "fig10b": (4, 180), "fig11a": (6, 1000), "fig11b": (8, 1800),
+    "fig1a": (4, 60), "fig1b": (4, 90), "fig2a": (10, 3700), "fig2a-printed": (3, 90),
+    "fig4a": (4, 70), "fig4b": (10, 560),
+    "fig5a": (4, 130), "fig5b": (6, 310), "fig6a": (4, 160), "fig6b": (4, 30), "fig7a": (3, 65), "fig7b": (4, 55),
+    "fig8a": (4, 120), "fig8b": (4, 105), "fig9a": (4, 90), "fig9b": (5, 115), "fig10a": (6, 680),
+    "fig10b": (4, 140), "fig11a": (6, 1150), "fig11b": (8, 1300),
 }  # fmt: skip
 
 
