@@ -31,8 +31,22 @@ def test_values_and_derivatives(size, shape):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12 * np.abs(theirs).max())
 
 
-def test_the_rows_are_not_kept_for_the_derivative():
+@pytest.mark.parametrize("shape", [(3, 60, 50, 10), (7, 40, 40, 8)])
+def test_images_that_are_taken_a_few_at_a_time(shape):
+    """One by one, and by two with one left over."""
+    test_values_and_derivatives((3, 3), shape)
+
+
+@pytest.mark.parametrize("shape", [(4, 8, 8, 2), (6, 40, 40, 8)])
+def test_the_columns_are_not_kept_for_the_derivative(shape):
     """Nine times the memory of the images: only h and W are."""
-    h, W = np.ones((4, 8, 8, 2), np.float32), np.ones((5, 2, 3, 3), np.float32)
+    h, W = np.ones(shape, np.float32), np.ones((5, shape[-1], 3, 3), np.float32)
     _, pullback = jax.vjp(convolved, h, W)
     assert max(leaf.size for leaf in jax.tree.leaves(pullback)) == h.size
+
+
+def test_the_columns_of_all_images_are_never_there_at_once():
+    h, W = np.ones((512, 32, 32, 4), np.float32), np.ones((4, 4, 3, 3), np.float32)
+    gradient = jax.jit(jax.grad(lambda W: (convolved(h, W) ** 2).sum()))
+    # The outputs and their cotangents, each as large as h, and a few megabytes; the columns would be nine times h.
+    assert gradient.lower(W).compile().memory_analysis().temp_size_in_bytes < 4 * h.nbytes
