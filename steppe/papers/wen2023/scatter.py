@@ -6,15 +6,16 @@ from typing import Any
 from steppe.papers.catalogue import Figure
 from steppe.papers.wen2023.groups import joined, parted
 
-# Scenario and kind of algorithm of every figure whose least trace is known.
-_KINDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "I": {"1-SAM": ("fig1b", "fig8b"), "weight decay": ("fig1a", "fig8a")},
-    "II": {"1-SAM": ("fig4b", "fig9b", "fig11b"), "weight decay": ("fig4a", "fig9a", "fig11a")},
-    "III": {"1-SAM": ("fig6a", "fig6b", "fig10b")},
-}
-FIGURES = tuple(id for kinds in _KINDS.values() for ids in kinds.values() for id in ids)
-_COLOURS = {"I": "green", "II": "red", "III": "blue"}
-_NAMES = {"I": "no bias", "II": "bias", "III": "LayerNorm"}
+# Label, colour, kind of point and figures: all those with a lower bound of the trace and an accuracy.
+_SERIES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("I: no bias, 1-SAM", "green", "points", ("fig1b", "fig8b")),
+    ("I: no bias, weight decay", "green", "crosses", ("fig1a", "fig8a")),
+    ("I: BatchNorm, 1-SAM", "orange", "points", ("fig2a", "fig10a")),
+    ("II: bias, 1-SAM", "red", "points", ("fig4b", "fig9b", "fig11b")),
+    ("II: bias, weight decay", "red", "crosses", ("fig4a", "fig9a", "fig11a")),
+    ("III: LayerNorm, 1-SAM", "blue", "points", ("fig6a", "fig6b", "fig10b")),
+)
+FIGURES = tuple(id for *_, ids in _SERIES for id in ids)
 # An error of no test point in 10,000 is drawn at this height.
 _FLOOR = 3e-5
 
@@ -22,20 +23,13 @@ _FLOOR = 3e-5
 def numbers(entries: Sequence[Any]) -> dict[str, Any]:
     runs = parted(FIGURES, entries)
     series = []
-    for scenario, kinds in _KINDS.items():
-        for kind, ids in kinds.items():
-            chosen = [e for id in ids for e in runs[id]]
-            series.append(
-                {
-                    "x": [e.result["trace_parts"]["gauss_newton"] / e.result["bound"] for e in chosen],
-                    "y": [max(1 - e.result["final"]["test_accuracy"], _FLOOR) for e in chosen],
-                    "kind": "points" if kind == "1-SAM" else "crosses",
-                    "colour": _COLOURS[scenario],
-                    "label": f"{scenario}: {_NAMES[scenario]}, {kind}",
-                }
-            )
+    for label, colour, kind, ids in _SERIES:
+        chosen = [e for id in ids for e in runs[id]]
+        x = [e.result["trace_parts"]["gauss_newton"] / e.result["bound"] for e in chosen]
+        y = [max(1 - e.result["final"]["test_accuracy"], _FLOOR) for e in chosen]
+        series.append({"x": x, "y": y, "kind": kind, "colour": colour, "label": label})
     panel = {
-        "x": "trace (Gauss-Newton part) over the least of an interpolator",
+        "x": "trace (Gauss-Newton part) over the bound for interpolators",
         "y": f"test error (none of the test points: {_FLOOR:.0e})",
         "series": series,
         "log": "xy",
