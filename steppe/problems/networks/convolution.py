@@ -1,5 +1,6 @@
 """Convolutions of images (n, height, width, channels), stride 1, padded to keep the size."""
 
+import math
 from typing import Any
 
 import jax
@@ -50,7 +51,7 @@ def convolved(h: Array, W: Array) -> Array:
     >>> convolved(jnp.ones((1, 2, 3, 1)), jnp.ones((1, 1, 3, 3)))[0, :, :, 0].tolist()
     [[4.0, 6.0, 4.0], [4.0, 6.0, 4.0]]
     """
-    n, most = len(h), max(1, _CACHED // (h[0].size * W[0, 0].size))
+    n, most = len(h), max(1, _CACHED // math.prod((*h.shape[1:], *W.shape[2:])))
     if n <= most:
         return _few(h, W)
     parts = -(-n // most)
