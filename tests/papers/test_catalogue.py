@@ -34,7 +34,7 @@ def test_every_paper_is_well_formed(found):
 ROWS = {
     "fig1a": [(0.01, 0, 100, 0.05, 1e5)],
     "fig1b": [(0.01, 0.05, 1, 0, 1e5)],
-    "fig2a": [(0.005, 0.1, 1, 0, 1e5), (0.003, 0.1, 1, 0, 1e5)],  # printed with ρ = 1 in its second row
+    "fig2a": [(0.005, 0.1, 1, 0, 1e5), (0.003, 0.6, 1, 0, 1e5)],  # printed with ρ = 1 in its second row
     "fig4a": [(0.01, 0, 100, 0.05, 1e5)],
     "fig4b": [(0.01, 0.05, 1, 0, 2e5), (0.01, 0.1, 1, 0, 4e5)],
     "fig5a": [(0.001, 0, 1, 0.05, 1e5)],
