@@ -30,7 +30,7 @@ PAPER: dict[str, Training] = {
     "fig1a": Training("no-bias", (_gd(0.01, 100, 0.05, 1e5),)),
     "fig1b": Training("no-bias", (_sam(0.01, 0.05, 1e5),)),
     # Table 2 prints ρ = 1 for the second stage of figure 2a, with which the net dies at once; see the claims. 0.6 is
-    # our choice, of six tried the one that comes nearest to the picture (docs/wen2023.md).
+    # our choice, of six tried, for figure 2b to come out (docs/wen2023.md).
     "fig2a": Training("sim-bn", (_sam(0.005, 0.1, 1e5), _sam(0.003, 0.6, 1e5))),
     "fig2a-printed": Training("sim-bn", (_sam(0.005, 0.1, 2e4), _sam(0.003, 1.0, 2e3))),
     "fig4a": Training("bias", (_gd(0.01, 100, 0.05, 1e5),)),
