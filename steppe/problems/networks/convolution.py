@@ -45,7 +45,8 @@ def convolved(h: Array, W: Array) -> Array:
     """A few images at a time: W as a matrix, times the neighbourhoods of the pixels laid out in columns.
 
     The compiler's own convolution is up to 50 times as slow within a loop, where all our gradients are. The columns of
-    all images at once take as many times the memory of h as W has pixels, and leave the cache. They are laid out once more for the derivative, which costs little.
+    all images at once take as many times the memory of h as W has pixels, and leave the cache. They are laid out once
+    more for the derivative, which costs little.
 
     >>> convolved(jnp.ones((1, 2, 3, 1)), jnp.ones((1, 1, 3, 3)))[0, :, :, 0].tolist()
     [[4.0, 6.0, 4.0], [4.0, 6.0, 4.0]]

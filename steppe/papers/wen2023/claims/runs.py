@@ -160,12 +160,14 @@ RUNS = (
         "train loss < 0.1", _fits("fig2a"), ("fig2a",),
     ),
     Claim(
-        "fig2b-features", "Figure 2b, with a ρ chosen for it", "The four longest neurons of the first layer extract ±x₁ ± x₂.",
+        "fig2b-features", "Figure 2b, with a ρ chosen for it",
+        "The four longest neurons of the first layer extract ±x₁ ± x₂.",
         "cosine with (±1, ±1, 0, …) > 0.99 (smaller nets: 1/√2, x₁ and x₂ outweigh the rest)",
         _four_features, ("fig2a",),
     ),
     Claim(
-        "fig2b-columns", "Section 3.2, with a ρ chosen for it", "The first two columns of W₁ are much longer than the others.",
+        "fig2b-columns", "Section 3.2, with a ρ chosen for it",
+        "The first two columns of W₁ are much longer than the others.",
         "ratio > 2 (printed: 42.47/5.65)", _columns, ("fig2a",),
     ),
     Claim(
