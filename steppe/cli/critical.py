@@ -107,7 +107,7 @@ class Critical(Computing):
         from steppe.papers.conflicting_biases.networks_stored import stored_sweep
 
         with Board({}, silent=self.json) as board:
-            entry = stored_sweep(swept, self.opened(), workers=self.workers or 1, watch=board)
+            entry = stored_sweep(swept, self.opened(), workers=self.workers, watch=board)
         if self.json:
             print_json(summary(entry))
             return 0

@@ -6,8 +6,6 @@ if TYPE_CHECKING:
     from steppe.problems import Problem
     from steppe.rates import Sweep
 
-_FEWEST = 5  # rates that a transition is fitted to
-
 
 def problems(target: str) -> "tuple[Problem, Problem | None]":
     """What MODULE:FUNCTION returns, looked for in the current folder too: a problem, or it and one of test data."""
@@ -48,14 +46,14 @@ def _function(target: str) -> Any:
 def summary(swept: "Sweep") -> dict[str, Any]:
     """Where sharpness leaves its plateau, up to 3 η_c: that of the ends, and the smoothed maximum along the runs, which
     is the one to look at where sharpness falls again before the end (cross-entropy)."""
-    from steppe.rates import transition
+    from steppe.rates import corner
 
     critical = swept.critical[-1]
     ends = swept.at(critical.loss)
-    kept = (ends["outcome"] == 0) & (ends["lr"] <= 3.001 * critical.rate)
     found: dict[str, Any] = {"rates": len(swept.descents), "reached": int((ends["outcome"] == 0).sum())}
-    for name in ("sharpness", "smoothed_sharpness") if kept.sum() >= _FEWEST else ():
-        fit = transition(ends["lr"][kept], ends[name][kept])
+    for name in ("sharpness", "smoothed_sharpness"):
+        if (fit := corner(ends, critical.rate, name)) is None:
+            continue
         interval = [fit.lower / critical.rate, fit.upper / critical.rate] if fit.found else None
         found[name] = {"leaves_over_critical": fit.rate / critical.rate, "interval": interval, "slope": fit.slope}
     return found

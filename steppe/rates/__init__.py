@@ -11,6 +11,7 @@ from steppe.rates.smoothed import smoothed_maximum as smoothed_maximum
 from steppe.rates.sweep import Sweep as Sweep
 from steppe.rates.sweep import sweep as sweep
 from steppe.rates.transition import Transition as Transition
+from steppe.rates.transition import corner as corner
 from steppe.rates.transition import transition as transition
 from steppe.rates.ushape import UShape as UShape
 from steppe.rates.ushape import u_shape as u_shape

@@ -1,5 +1,6 @@
 """The rate at which sharpness leaves its plateau, with a confidence interval."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,9 @@ from steppe import check
 # Places tried for the corner between two neighbouring rates.
 _PLACES = 50
 _FEWEST = 5
+
+# The fine grid goes up to 6/s_GF, so many η_c; farther out sharpness need not follow 2/η.
+_FARTHEST = 3.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,21 @@ def transition(rates: ArrayLike, values: ArrayLike, *, confidence: float = 0.95)
     lower, upper = (float(np.exp(v)) for v in (kept.min(), kept.max())) if found else (0.0, float("inf"))
     rate = float(np.exp(corners[best]))
     return Transition(rate, lower, upper, confidence, float(np.exp(level)), slope, bool(found))
+
+
+def corner(ends: Mapping[str, NDArray[Any]], critical: float, name: str = "sharpness") -> Transition | None:
+    """Where the column `name` of a sweep's ends at one goal leaves its plateau, up to 3 η_c; None where fewer than five
+    such rates reached the goal.
+
+    >>> eta = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 9.0])
+    >>> ends = {"lr": eta, "outcome": np.zeros(7), "sharpness": np.minimum(2.0, 2.0 / eta)}
+    >>> round(corner(ends, 1.0).rate, 2), corner(ends, 0.4)
+    (1.0, None)
+    """
+    kept = (ends["outcome"] == 0) & (ends["lr"] <= 1.0001 * _FARTHEST * critical)
+    if len(np.unique(ends["lr"][kept])) < _FEWEST:
+        return None
+    return transition(ends["lr"][kept], ends[name][kept])
 
 
 def _hinges(x: NDArray[Any], y: NDArray[Any], corners: NDArray[Any]) -> tuple[NDArray[Any], ...]:

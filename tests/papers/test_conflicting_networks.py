@@ -112,9 +112,10 @@ def swept():
 
 
 def test_a_sweep_in_the_store_is_the_same_sweep(swept, tmp_path):
-    """One run a rate in the store, put together; nothing is computed again, the numbers are those of one process."""
+    """One run a rate in the store, put together from two processes; nothing is computed again, the numbers are those of
+    one process."""
     store, wanted = Store(tmp_path), tiny()
-    entry = stored_sweep(wanted, store)
+    entry = stored_sweep(wanted, store, workers=2)
     assert len(store.ids()) == 1 + 1 + len(MULTIPLES)  # the flow, the sweep, the runs
     assert entry.result["outcomes"] == swept.result["outcomes"]
     for name, column in swept.curves.items():
@@ -134,6 +135,17 @@ def test_what_a_row_comes_to_in_words(swept):
     assert len(lines) == len(MULTIPLES)
     assert lines[2][0] == "1.000"
     assert lines[-1][1:3] == ["diverged", ""]
+
+
+def test_too_few_rates_for_a_corner(swept):
+    """Two rates that reached the goal: no corner is told, and no claim holds on it; the rest is told all the same."""
+    few = swept.changed(outcome=lambda outcome: np.where(np.arange(len(outcome)) < 4, 0, 2))
+    said = summary(few)
+    assert said["reached"] < 5
+    assert "transition" not in said
+    assert said["u_shape"] == "(×)"
+    assert not checks.at_the_critical_rate({"fig3": [few]}).holds
+    assert not checks.moves_with_the_goal({"fig2": [few]}).holds
 
 
 OURS = [f for f in networks_figures.FIGURES if f.offered("smoke")]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steppe.check import ArgumentError
-from steppe.rates import transition
+from steppe.rates import corner, transition
 
 
 def planted(rates, corner, slope=-1.0, level=20.0):
@@ -55,6 +55,18 @@ def test_several_runs_at_the_same_rates():
     fit = transition(rates, planted(rates, 1.1))
     assert fit.found
     assert fit.rate == pytest.approx(1.1, rel=0.02)  # places tried between two rates are 0.02 apart in log η
+
+
+def test_of_a_sweep():
+    """The corner of a table of ends is that of the rates up to 3 η_c that reached the goal."""
+    lr = np.arange(1, 21) / 4
+    reached = lr != 1.5
+    values = np.where(reached & (lr <= 3), planted(lr, 1.1), 1e9)
+    fit = corner({"lr": lr, "outcome": np.where(reached, 0, 2), "other": values}, 1.0, "other")
+    kept = reached & (lr <= 3)
+    assert fit == transition(lr[kept], values[kept])
+    assert fit.rate == pytest.approx(1.1, rel=0.02)
+    assert corner({"lr": lr, "outcome": np.full(20, 2), "other": values}, 1.0, "other") is None
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 95, np.nan])

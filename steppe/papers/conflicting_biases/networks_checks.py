@@ -6,7 +6,7 @@ import numpy as np
 
 from steppe.papers.catalogue import Evidence, Finding
 from steppe.papers.conflicting_biases.networks_ends import Ends, every_goal, last
-from steppe.rates import Transition, transition, u_shape
+from steppe.rates import Transition, corner, u_shape
 
 # Where the transition may lie, as a factor of η_c either way: the grid's own distance there is η_c/4.
 NEAR = 1.35
@@ -20,21 +20,19 @@ def sweeps(evidence: Evidence, *, loss: str | None = None) -> list[Ends]:
     return [e for e in found.values() if loss in (None, e.entry.spec["setting"]["loss"])]
 
 
-def fitted(ends: Ends) -> Transition:
+def fitted(ends: Ends) -> Transition | None:
     """Where sharpness leaves its plateau on the fine grid: that of the end, with cross-entropy the smoothed maximum:
-    there sharpness falls again before the end."""
-    table = ends.table
-    fine = table["lr"] <= 3 * ends.critical * 1.0001
+    there sharpness falls again before the end. None where too few rates reached the goal."""
     kind = "sharpness" if ends.entry.spec["setting"]["loss"] == "half_mse" else "smoothed_sharpness"
-    return transition(table["lr"][fine], table[kind][fine])
+    return corner(ends.table, ends.critical, kind)
 
 
 def at_the_critical_rate(evidence: Evidence) -> Finding:
     """The corner over η_c, of the sweep where it is farthest from 1."""
-    found = [(fitted(e), e.critical) for e in sweeps(evidence, loss="half_mse")]
-    ratios = [fit.rate / critical for fit, critical in found]
-    worst = _farthest(ratios)
-    holds = all(fit.found for fit, _ in found) and 1 / NEAR <= worst <= NEAR
+    swept = sweeps(evidence, loss="half_mse")
+    found = [(fit, e.critical) for e in swept if (fit := fitted(e)) is not None]
+    worst = _farthest(fit.rate / critical for fit, critical in found)
+    holds = len(found) == len(swept) and all(fit.found for fit, _ in found) and 1 / NEAR <= worst <= NEAR
     intervals = "; ".join(f"{f.rate / c:.2f} in [{f.lower / c:.2f}, {f.upper / c:.2f}]" for f, c in found)
     return Finding(worst, holds, f"corner over η_c with its 95% interval: {intervals}")
 
@@ -116,7 +114,8 @@ def moves_with_the_goal(evidence: Evidence) -> Finding:
     for entry in evidence["fig2"]:
         goals = every_goal(entry)
         ratios.append(goals[-1].critical / goals[0].critical)
-        corners.append(fitted(goals[-1]).rate / fitted(goals[0]).rate)
+        first, last_one = fitted(goals[0]), fitted(goals[-1])
+        corners.append(last_one.rate / first.rate if first and last_one else np.inf)
     holds = max(ratios) < 1 and max(corners) < 1.05
     return Finding(max(ratios), holds, f"of the corners {max(corners):.2f}")
 
@@ -199,7 +198,7 @@ def measures_fall(evidence: Evidence) -> Finding:
 
 
 def _farthest(ratios: Iterable[float]) -> float:
-    return max(ratios, key=lambda ratio: abs(np.log(ratio)))
+    return max(ratios, key=lambda ratio: abs(np.log(ratio)), default=np.nan)
 
 
 def _rank_correlation(x: np.ndarray, y: np.ndarray) -> float:

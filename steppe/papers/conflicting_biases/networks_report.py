@@ -19,14 +19,16 @@ def summary(entry: Any) -> dict[str, Any]:
         "rates": len(ends.rates),
         "reached": len(table["lr"]),
     }
-    if len(table["lr"]) >= 5:
-        fit, shape = fitted(ends), u_shape(table["test_loss"])
+    if (fit := fitted(ends)) is not None:
         found |= {
             "transition": fit.rate,
             "transition_interval": [fit.lower, fit.upper] if fit.found else None,
             "transition_over_critical": fit.rate / ends.critical,
             "slope_past_it": fit.slope,
-            "u_shape": shape.mark,
+        }
+    if len(table["lr"]):
+        found |= {
+            "u_shape": u_shape(table["test_loss"]).mark,
             "best_rate_over_critical": float(table["lr"][table["test_loss"].argmin()] / ends.critical),
         }
     return found

@@ -1,5 +1,6 @@
 """A sweep whose runs are kept one by one in the store: many processes may share them, and a kill loses nothing."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,9 +34,13 @@ class _InStore:
 
 
 def stored_sweep(
-    spec: Swept, store: Store, *, workers: int = 1, watch: Callable[..., None] = lambda id, state, news: None
+    spec: Swept, store: Store, *, workers: int | None = None, watch: Callable[..., None] = lambda id, state, news: None
 ) -> Entry:
-    """The sweep of `spec`, put together from runs that are computed only where the store has none."""
+    """The sweep of `spec`, put together from runs that are computed only where the store has none.
+
+    `workers` of them at the same time, by default one for each core.
+    """
+    workers = workers or os.cpu_count() or 1
     (flow,) = execute([spec.flow()], store, workers=1, watch=watch)
     critical = critical_of(flow)
     way = critical[-1].time if critical[-1].outcome == "reached" else 0.0
