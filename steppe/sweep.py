@@ -4,10 +4,11 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, Literal
 
+from steppe.assembled import Due, apart
 from steppe.parallel import CONTEXT, single_threaded
 from steppe.store import Computed, Entry, Store, address
 
@@ -50,22 +51,27 @@ def execute(
     One process for each core, or as many as `workers` says; Ctrl-C checkpoints what is under way and raises
     Interrupted. The results do not depend on the number of workers.
     """
-    todo = {address(spec): spec for spec in specs if recompute or store.get(spec) is None}
-    workers = min(workers or os.cpu_count() or 1, len(todo))
+    due = Due(specs, store, recompute=recompute)
+    todo, workers = due(), workers or os.cpu_count() or 1
+    # After the first part of a run there may be many.
+    several = len(todo) > 1 or not todo.keys() <= due.wanted.keys()
     with single_threaded(), _interruptible() as stop:
-        if workers <= 1:
-            for id, spec in todo.items():
-                _compute(spec, store, recompute, stop.is_set, watch)
-                watch(id, "done", None)
-        else:
-            _in_parallel(todo, store, recompute, workers, stop, watch)
-    return [store.open(address(spec)) for spec in specs]
+        if workers > 1 and several:
+            _in_parallel(due, store, recompute, workers, stop, watch)
+        while todo := due():
+            id, spec = next(iter(todo.items()))
+            _compute(spec, store, recompute, stop.is_set, watch)
+            due.made(id)
+            watch(id, "done", None)
+    return [due.entries[address(spec)] for spec in specs]
 
 
 def _compute(spec: Any, store: Store, recompute: bool, stop: Callable[[], bool], watch: Watch) -> None:
     id = address(spec)
 
     def work(checkpoint: Any) -> Computed:
+        if apart(spec):
+            return spec.assemble(store.get)
         return spec.compute(_Stoppable(checkpoint, stop), lambda news: watch(id, "running", news))
 
     if stop():
@@ -74,26 +80,35 @@ def _compute(spec: Any, store: Store, recompute: bool, stop: Callable[[], bool],
     store.compute(spec, work, recompute=recompute, waiting=lambda: watch(id, "waiting", None))
 
 
-def _in_parallel(
-    todo: dict[str, Any], store: Store, recompute: bool, workers: int, stop: threading.Event, watch: Watch
-) -> None:
+def _in_parallel(due: Due, store: Store, recompute: bool, workers: int, stop: threading.Event, watch: Watch) -> None:
+    """Until nothing is due, or something failed: then what is under way is asked to stop."""
     news, shared_stop = CONTEXT.Queue(), CONTEXT.Event()
     reader = threading.Thread(target=_relay, args=(news, watch), daemon=True)
     reader.start()
     failure: BaseException | None = None
+    under_way: dict[Future[None], str] = {}
     with ProcessPoolExecutor(workers, CONTEXT, _start_worker, (news, shared_stop, os.getpid())) as pool:
-        futures: dict[Future[None], str] = {pool.submit(_work, spec, store, recompute): id for id, spec in todo.items()}
-        watcher = threading.Thread(target=_forward, args=(stop, shared_stop), daemon=True)
-        watcher.start()
-        for future in as_completed(futures):
-            error = future.exception()
-            if error is None:
-                news.put((futures[future], "done", None))
-            elif failure is None or isinstance(failure, Interrupted):
-                failure = error
+        threading.Thread(target=_forward, args=(stop, shared_stop), daemon=True).start()
+        while True:
+            try:
+                ready = due() if failure is None else {}
+            except Exception as damaged:
+                failure, ready = damaged, {}
                 shared_stop.set()
-                if not isinstance(error, Interrupted):
-                    news.put((futures[future], "failed", str(error)))
+            busy = set(under_way.values())
+            under_way |= {pool.submit(_work, s, store, recompute): id for id, s in ready.items() if id not in busy}
+            if not under_way:
+                break
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                id, error = under_way.pop(future), future.exception()
+                if error is None:
+                    due.made(id)
+                    news.put((id, "done", None))
+                elif failure is None or isinstance(failure, Interrupted):
+                    failure = error
+                    shared_stop.set()
+                    if not isinstance(error, Interrupted):
+                        news.put((id, "failed", str(error)))
     stop.set()
     news.put(None)
     reader.join()

@@ -3,9 +3,9 @@ import signal
 import threading
 
 import pytest
-from store.toy import Count
+from store.toy import Count, Total
 
-from steppe.store import Store, address
+from steppe.store import Store, StoreError, address
 from steppe.sweep import Interrupted, execute
 
 
@@ -48,3 +48,59 @@ def test_ctrl_c_checkpoints_and_the_same_call_goes_on(tmp_path):
 def test_the_error_of_a_worker_reaches_the_caller(tmp_path):
     with pytest.raises(ValueError, match="below zero"):
         execute([Count(-1), Count(-2)], Store(tmp_path), workers=2)
+
+
+SUMS = {n: n * (n - 1) / 2 for n in range(20)}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_run_of_parts(tmp_path, workers):
+    """Its parts are computed, those of the second round after the first, and shared with whoever else wants them."""
+    store, heard = Store(tmp_path), []
+    wanted = [Total(3), Count(4), Total(3, rounds=1)]
+    entries = execute(wanted, store, workers=workers, watch=lambda *news: heard.append(news))
+    first, second = SUMS[3] + SUMS[4], SUMS[6] + SUMS[7]
+    assert [e.result.get("total") for e in entries] == [first + second, None, first]
+    done = [id for id, state, _ in heard if state == "done"]
+    assert len(done) == len(set(done)) == len(store.ids()) == 6  # 3, 4, 6, 7 and both totals
+    assert max(done.index(address(Count(n))) for n in (3, 4)) < min(done.index(address(Count(n))) for n in (6, 7))
+    heard.clear()
+    execute(wanted, store, workers=workers, watch=lambda *news: heard.append(news))
+    assert heard == []
+
+
+def test_a_run_of_parts_that_are_there_is_only_put_together(tmp_path):
+    store = Store(tmp_path)
+    execute([part for parts in Total(3).parts() for part in parts], store, workers=1)
+    heard = []
+    execute([Total(3)], store, workers=2, watch=lambda *news: heard.append(news))
+    assert {id for id, *_ in heard} == {address(Total(3))}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_computed_again_with_all_parts(tmp_path, workers):
+    """A damaged part too; without being asked to, nothing is computed on it."""
+    store = Store(tmp_path)
+    execute([Total(3)], store, workers=1)
+    store.remove(address(Total(3)))
+    (tmp_path / address(Count(4)) / "result.json").write_text("{}")
+    with pytest.raises(StoreError, match=r"result\.json"):
+        execute([Total(3)], store, workers=workers)
+    heard = []
+    (entry,) = execute([Total(3)], store, workers=workers, recompute=True, watch=lambda *news: heard.append(news))
+    assert entry.result["total"] == sum(SUMS[n] for n in (3, 4, 6, 7))
+    assert len([id for id, state, _ in heard if state == "done"]) == 5
+
+
+def test_parts_that_are_not_worth_it(tmp_path):
+    (entry,) = execute([Total(3, apart=False)], Store(tmp_path), workers=2)
+    assert entry.result["total"] == -1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_error_of_a_part(tmp_path, workers):
+    """The parts that were finished are kept."""
+    store = Store(tmp_path)
+    with pytest.raises(ValueError, match="below zero"):
+        execute([Total(-1)], store, workers=workers)
+    assert set(store.ids()) <= {address(Count(0))}

@@ -31,7 +31,7 @@ class Critical(Computing):
     """Loss goals; a row has its own. Default for a problem: 0.1 and 0.01."""
     sweep: Flag = False
     """Also run gradient descent at every rate of the grids, to the losses that the flow reached; every run of a row is
-    kept in the store."""
+    kept in the store (at smoke scale all of them as one)."""
     seconds: float | None = None
     """For a problem of yours: the flow to each of the losses ends after so long. Default: it goes on."""
 
@@ -97,17 +97,14 @@ class Critical(Computing):
             swept = replace(swept, goals=tuple(goals[::-1]))
         (flow,) = self.entries([(f"flow of {name}", swept.flow())])
         code = self._show(critical_of(flow), quiet=self.sweep and self.json)
-        return self._sweep(swept) if self.sweep else code
+        return self._sweep(name, swept) if self.sweep else code
 
-    def _sweep(self, swept: Any) -> int:
-        from steppe.cli.board import Board
+    def _sweep(self, name: str, swept: Any) -> int:
         from steppe.cli.ends import ends_rows
         from steppe.papers.conflicting_biases.networks_ends import last
         from steppe.papers.conflicting_biases.networks_report import summary
-        from steppe.papers.conflicting_biases.networks_stored import stored_sweep
 
-        with Board({}, silent=self.json) as board:
-            entry = stored_sweep(swept, self.opened(), workers=self.workers, watch=board)
+        (entry,) = self.entries([(f"sweep of {name}", swept)])
         if self.json:
             print_json(summary(entry))
             return 0

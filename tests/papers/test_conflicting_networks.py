@@ -19,10 +19,10 @@ from steppe.papers.conflicting_biases.networks_report import summary
 from steppe.papers.conflicting_biases.networks_scales import goals, spec
 from steppe.papers.conflicting_biases.networks_setting import Setting
 from steppe.papers.conflicting_biases.networks_specs import Swept
-from steppe.papers.conflicting_biases.networks_stored import stored_sweep
 from steppe.papers.conflicting_biases.networks_table import row, rows, shown_in
 from steppe.papers.verdicts import measure, specs_needed
 from steppe.store import Store, address, canonical
+from steppe.sweep import execute
 
 PAPER = paper("conflicting-biases")
 MULTIPLES = (0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 40.0)
@@ -111,19 +111,29 @@ def swept():
     return Finished(tiny())
 
 
-def test_a_sweep_in_the_store_is_the_same_sweep(swept, tmp_path):
-    """One run a rate in the store, put together from two processes; nothing is computed again, the numbers are those of
-    one process."""
-    store, wanted = Store(tmp_path), tiny()
-    entry = stored_sweep(wanted, store, workers=2)
+def test_a_sweep_of_runs_of_their_own_is_the_same_sweep(swept, tmp_path, monkeypatch):
+    """One run a rate in the store, made by two processes and put together; the numbers are those of one process."""
+    monkeypatch.setenv("JAX_ENABLE_X64", "true")  # the other processes too are to round as this one does
+    store, wanted = Store(tmp_path), replace(tiny(), steps=6000)
+    assert wanted.apart
+    assert not tiny().apart
+    (entry,) = execute([wanted], store, workers=2)
     assert len(store.ids()) == 1 + 1 + len(MULTIPLES)  # the flow, the sweep, the runs
     assert entry.result["outcomes"] == swept.result["outcomes"]
     for name, column in swept.curves.items():
         np.testing.assert_array_equal(entry.curves[name], column, err_msg=name)
-    heard = []
-    again = stored_sweep(wanted, store, watch=lambda *news: heard.append(news))
-    assert again.id == entry.id
-    assert not heard
+
+
+def test_the_grids_of_runs_of_their_own(tmp_path):
+    """The rates and numbers of one call of the library: the plan is gone through again, from what is in the store."""
+    setting = Setting("fcn", "digits", "half_mse", n=20, test=50, activation="tanh", width=4, depth=1)
+    wanted = Swept(setting, (0.3,), share=2.0, patience=4.0, steps=6000, rtol=1e-2)
+    whole = Finished(wanted)
+    (entry,) = execute([wanted], Store(tmp_path), workers=1)
+    assert entry.result["runs"] == whole.result["runs"]
+    for name, column in whole.curves.items():
+        np.testing.assert_array_equal(entry.curves[name], column, err_msg=name)
+    assert "diverged" in whole.result["outcomes"]
 
 
 def test_what_a_row_comes_to_in_words(swept):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steppe.assembled import Assembled
 from steppe.store import Computed
 
 
@@ -25,3 +26,26 @@ class Count:
                 checkpoint.save({"done": np.array(done)})
         column = np.array(done)
         return Computed({"step": np.arange(self.n), "value": column}, {"w": column}, {"sum": column.sum()})
+
+
+@dataclass(frozen=True)
+class Total(Assembled):
+    """The sum of what is counted to n; then, as if it depended on it, to 2n; and so on, `rounds` times."""
+
+    n: int = 3
+    rounds: int = 2
+    apart: bool = True
+
+    def parts(self):
+        return [[Count(self.n * 2**k), Count(self.n * 2**k + 1)] for k in range(self.rounds)]
+
+    def missing(self, get):
+        absent = [[part for part in parts if get(part) is None] for parts in self.parts()]
+        return next((parts for parts in absent if parts), [])
+
+    def assemble(self, get):
+        total = sum(get(part).result["sum"] for parts in self.parts() for part in parts)
+        return Computed({"step": np.arange(1)}, {"w": np.zeros(1)}, {"total": total})
+
+    def compute(self, checkpoint, progress=None):
+        return Computed({"step": np.arange(1)}, {"w": np.zeros(1)}, {"total": -1.0})

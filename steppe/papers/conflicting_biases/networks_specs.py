@@ -4,7 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from steppe.assembled import Assembled, Get
 from steppe.papers.conflicting_biases.networks_setting import Setting
+
+# Runs of at most so many steps are made in one process: starting others would take longer.
+_FEW_STEPS = 5_000
 
 if TYPE_CHECKING:
     from steppe.rates import Critical, Descent, Sweep
@@ -66,7 +70,7 @@ class DescentRun:
 
 
 @dataclass(frozen=True)
-class Swept:
+class Swept(Assembled):
     """All rates of a row's grids, measured at each goal; or these `multiples` of η_c alone.
 
     The columns `lr`, `goal` and so on are those of `steppe.rates.Sweep.ends`; those of the flow are in the result.
@@ -95,6 +99,20 @@ class Swept:
             return computed(sweep(problem, flow=Flow(self.rtol), **options))
         critical = critical_rate(problem, losses=self.goals, flow=Flow(self.rtol), progress=progress)
         return computed(sweep(problem, self.rates(critical), critical=critical, **options))
+
+    @property
+    def apart(self) -> bool:
+        return self.steps > _FEW_STEPS
+
+    def missing(self, get: Get) -> list[Any]:
+        from steppe.papers.conflicting_biases import networks_stored
+
+        return networks_stored.missing(self, get)
+
+    def assemble(self, get: Get) -> "Computed":
+        from steppe.papers.conflicting_biases import networks_stored
+
+        return networks_stored.assemble(self, get)
 
     def rates(self, critical: "tuple[Critical, ...]") -> list[float] | None:
         """Those of `multiples`; None for the grids."""

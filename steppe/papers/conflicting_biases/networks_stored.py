@@ -1,54 +1,61 @@
-"""A sweep whose runs are kept one by one in the store: many processes may share them, and a kill loses nothing."""
+"""A sweep whose runs are kept one by one: which of them are missing, and what they come to."""
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from steppe.assembled import Get
 from steppe.dynamics.run import Outcome
 from steppe.papers.conflicting_biases.networks_specs import Swept, computed, critical_of, descent_of
-from steppe.rates import Descent, sweep
-from steppe.store import Entry, Store
-from steppe.sweep import execute
+from steppe.rates import Descent, Plan, sweep
+from steppe.store import Computed, Entry
 
 
-class _InStore:
-    """Runs of one sweep, carried out by `execute`: `workers` at the same time."""
+def missing(spec: Swept, get: Get) -> list[Any]:
+    """First the flow, then the rates that it and the runs so far ask for."""
+    flow = get(spec.flow())
+    if flow is None:
+        return [spec.flow()]
+    kept = _Kept(spec, flow, get)
+    return [kept.spec_of(lr) for lr in kept.absent()]
 
-    def __init__(self, spec: Swept, way: float, store: Store, workers: int, watch: Callable[..., None]):
-        self.spec, self.way, self.store, self.workers, self.watch = spec, way, store, workers, watch
-        self.done: dict[float, Descent] = {}
 
-    @property
-    def together(self) -> bool:
-        return self.workers > 1
+def assemble(spec: Swept, get: Get) -> Computed:
+    problem, test = spec.setting.problems()
+    kept = _Kept(spec, get(spec.flow()), get)
+    assert not kept.absent()
+    options = spec.options() | {"test": test, "critical": kept.critical, "runner": lambda _: kept}
+    return computed(sweep(problem, spec.rates(kept.critical), **options))
+
+
+class _Kept:
+    """The runs of one sweep that are there, as `steppe.rates.sweep` asks for them."""
+
+    together = True
+
+    def __init__(self, spec: Swept, flow: Entry | None, get: Get):
+        self.spec, self.critical, self.get = spec, critical_of(flow), get
+        self.known: dict[float, Outcome] = {}
+
+    def spec_of(self, lr: float) -> Any:
+        last = self.critical[-1]
+        return self.spec.descent(lr, last.time if last.outcome == "reached" else 0.0)
+
+    def absent(self) -> list[float]:
+        """The rates wanted next that are not there. A plan depends on outcomes alone: it can be gone through again."""
+        rates = self.spec.rates(self.critical)
+        if rates is not None:
+            return [lr for lr in rates if self.get(self.spec_of(lr)) is None]
+        plan = Plan(self.critical[-1], self.spec.fine, self.spec.coarse)
+        while todo := plan.next(self.known):
+            entries = {lr: self.get(self.spec_of(lr)) for lr in todo}
+            there = {lr: entry.result["outcome"] for lr, entry in entries.items() if entry is not None}
+            if not there:
+                return todo
+            self.known |= there
+        return []
 
     def outcomes(self) -> dict[float, Outcome]:
-        return {lr: descent.outcome for lr, descent in self.done.items()}
+        return self.known
 
     def run(self, rates: Sequence[float]) -> tuple[Descent, ...]:
-        missing = [lr for lr in rates if lr not in self.done]
-        specs = [self.spec.descent(lr, self.way) for lr in missing]
-        entries = execute(specs, self.store, workers=self.workers, watch=self.watch)
-        self.done |= {lr: descent_of(entry) for lr, entry in zip(missing, entries, strict=True)}
-        return tuple(self.done[lr] for lr in rates)
-
-
-def stored_sweep(
-    spec: Swept, store: Store, *, workers: int | None = None, watch: Callable[..., None] = lambda id, state, news: None
-) -> Entry:
-    """The sweep of `spec`, put together from runs that are computed only where the store has none.
-
-    `workers` of them at the same time, by default one for each core.
-    """
-    workers = workers or os.cpu_count() or 1
-    (flow,) = execute([spec.flow()], store, workers=1, watch=watch)
-    critical = critical_of(flow)
-    way = critical[-1].time if critical[-1].outcome == "reached" else 0.0
-
-    def assembled(checkpoint: Any) -> Any:
-        problem, test = spec.setting.problems()
-        runs = _InStore(spec, way, store, workers, watch)
-        options = spec.options() | {"test": test, "critical": critical, "runner": lambda _: runs}
-        return computed(sweep(problem, spec.rates(critical), **options))
-
-    return store.compute(spec, assembled)
+        return tuple(descent_of(self.get(self.spec_of(lr))) for lr in rates)
