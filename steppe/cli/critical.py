@@ -49,29 +49,31 @@ class Critical(Computing):
 
         from steppe import rates, until
         from steppe.cli.board import Board
-        from steppe.cli.critical_own import problems, summary, summary_lines
+        from steppe.cli.critical_own import problems
         from steppe.cli.ends import ends_rows
+        from steppe.rates.summary import summary, told
 
         stop = None if self.seconds is None else until.seconds(self.seconds)
         problem, test = problems(target)
         with Board({target: target}, silent=self.json) as board:
-            told = partial(board, target, "running")
-            found = rates.critical_rate(problem, losses=self.losses or (0.1, 0.01), stop=stop, progress=told)
+            heard = partial(board, target, "running")
+            found = rates.critical_rate(problem, losses=self.losses or (0.1, 0.01), stop=stop, progress=heard)
             # To a loss that the flow did not reach descent would go on for as long as it is let.
             reached = tuple(c for c in found if c.outcome == "reached" and isfinite(c.rate))
             if not self.sweep or not reached:
                 return self._show(found)
             goals = [c.loss for c in reached]
-            swept = rates.sweep(problem, goals=goals, critical=reached, test=test, progress=told)
+            swept = rates.sweep(problem, goals=goals, critical=reached, test=test, progress=heard)
         ends, outcomes = swept.at(goals[-1]), [d.outcome for d in swept.descents]
+        came_to = summary(ends, reached[-1].rate)
         if self.json:
             columns = {name: column.tolist() for name, column in ends.items()}
-            print_json({"critical": _shown(found), "ends": columns, "outcomes": outcomes} | summary(swept))
+            print_json({"critical": _shown(found), "ends": columns, "outcomes": outcomes} | came_to)
             return _code(found)
         self._show(found)
         print()
         print_table("", *ends_rows(ends, [d.lr for d in swept.descents], outcomes, reached[-1].rate))
-        print("\n" + "\n".join(summary_lines(swept)))
+        print("\n" + "\n".join(told(came_to)))
         return _code(found)
 
     def _list(self, rows: Any) -> int:
@@ -102,16 +104,17 @@ class Critical(Computing):
     def _sweep(self, name: str, swept: Any) -> int:
         from steppe.cli.ends import ends_rows
         from steppe.papers.conflicting_biases.networks_ends import last
-        from steppe.papers.conflicting_biases.networks_report import summary
+        from steppe.papers.conflicting_biases.networks_report import row_summary
+        from steppe.rates.summary import told
 
         (entry,) = self.entries([(f"sweep of {name}", swept)])
+        came_to, ends = row_summary(entry), last(entry)
         if self.json:
-            print_json(summary(entry))
+            print_json(came_to)
             return 0
         print()
-        ends = last(entry)
         print_table("", *ends_rows(ends.table, ends.rates, entry.result["outcomes"], ends.critical))
-        print("\n" + "\n".join(f"{key}: {value}" for key, value in summary(entry).items()))
+        print("\n" + "\n".join([came_to["setting"], *told(came_to)]))
         return 0
 
     def _show(self, found: "tuple[Found, ...]", *, quiet: bool = False) -> int:

@@ -8,6 +8,7 @@ from steppe.rates.followed import Followed as Followed
 from steppe.rates.plan import Plan as Plan
 from steppe.rates.predictor import predictor_norms as predictor_norms
 from steppe.rates.smoothed import smoothed_maximum as smoothed_maximum
+from steppe.rates.summary import summary as summary
 from steppe.rates.sweep import Sweep as Sweep
 from steppe.rates.sweep import sweep as sweep
 from steppe.rates.transition import Transition as Transition

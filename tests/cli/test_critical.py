@@ -74,7 +74,7 @@ def test_a_sweep_is_that_of_the_library(call):
     for name, column in expected.ends.items():
         np.testing.assert_array_equal(np.array(found["ends"][name], dtype=float), column)
     _, text, _ = call("of_a_user:pair", "--losses", "0.01", "--sweep")
-    assert "test loss" in text
+    assert f"test loss: U-shape {found['u_shape']}, least at {found['best_over_critical']:.3g} η_c" in text
     assert f"reached: {found['reached']} of {len(found['outcomes'])} rates" in text
     assert f"sharpness at the end leaves its plateau at {found['sharpness']['leaves_over_critical']:.3g} η_c" in text
 

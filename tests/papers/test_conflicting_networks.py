@@ -15,7 +15,7 @@ from steppe.papers.catalogue import paper
 from steppe.papers.conflicting_biases import networks_checks as checks
 from steppe.papers.conflicting_biases import networks_claims, networks_figures
 from steppe.papers.conflicting_biases.networks_ends import last
-from steppe.papers.conflicting_biases.networks_report import summary
+from steppe.papers.conflicting_biases.networks_report import row_summary
 from steppe.papers.conflicting_biases.networks_scales import goals, spec
 from steppe.papers.conflicting_biases.networks_setting import Setting
 from steppe.papers.conflicting_biases.networks_specs import Swept
@@ -137,7 +137,7 @@ def test_the_grids_of_runs_of_their_own(tmp_path):
 
 
 def test_what_a_row_comes_to_in_words(swept):
-    said = summary(swept)
+    said = row_summary(swept)
     assert said["critical_rate"] == pytest.approx(2 / said["largest_sharpness"])
     assert said["u_shape"] in ("✓", "(✓)", "(×)", "×")
     ends = last(swept)
@@ -150,9 +150,9 @@ def test_what_a_row_comes_to_in_words(swept):
 def test_too_few_rates_for_a_corner(swept):
     """Two rates that reached the goal: no corner is told, and no claim holds on it; the rest is told all the same."""
     few = swept.changed(outcome=lambda outcome: np.where(np.arange(len(outcome)) < 4, 0, 2))
-    said = summary(few)
+    said = row_summary(few)
     assert said["reached"] < 5
-    assert "transition" not in said
+    assert "sharpness" not in said
     assert said["u_shape"] == "(×)"
     assert not checks.at_the_critical_rate({"fig3": [few]}).holds
     assert not checks.moves_with_the_goal({"fig2": [few]}).holds
