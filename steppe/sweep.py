@@ -8,7 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from steppe.assembled import Due, apart
+from steppe.assembled import apart
+from steppe.due import Due
 from steppe.parallel import CONTEXT, single_threaded
 from steppe.store import Computed, Entry, Store, address
 

@@ -133,7 +133,7 @@ def test_the_grids_of_runs_of_their_own(tmp_path):
     assert entry.result["runs"] == whole.result["runs"]
     for name, column in whole.curves.items():
         np.testing.assert_array_equal(entry.curves[name], column, err_msg=name)
-    assert "diverged" in whole.result["outcomes"]
+    assert set(whole.result["outcomes"]) > {"reached"}  # on until it is lost, so that the plan was asked several times
 
 
 def test_what_a_row_comes_to_in_words(swept):
