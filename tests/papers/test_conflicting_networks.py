@@ -208,7 +208,8 @@ def planted(**columns):
         "trace": 9 / past, "adaptive_average": 1 / past, "adaptive_worst": 1 / past, "fisher": 2 / past,
         "fisher_trace": 9 / past,
     }  # fmt: skip
-    flow = {"goal": [0.1], "critical": [1.0], "largest_sharpness": [2.0], "initial_sharpness": [0.5]}
+    flow = {"goal": [0.1], "critical": [1.0], "largest_sharpness": [2.0], "initial_sharpness": [0.5],
+            "sharpness": [2.0], "l1": [10.0], "l2": [4.0], "nuclear": [6.0]}  # fmt: skip
     setting = {"loss": columns.pop("loss", "half_mse"), "architecture": "fcn", "activation": "relu", "width": 1,
                "depth": 1, "parameterisation": "standard", "scale": 1, "seed": 43, "n": 0, "data": "x"}  # fmt: skip
     known = {name: np.asarray(value(ends[name]) if callable(value) else value) for name, value in columns.items()}
@@ -234,6 +235,7 @@ def test_checks_hold_where_the_paper_is_right():
         (checks.at_the_critical_rate, {"sharpness": lambda s: np.minimum(s, 1.0)}),  # leaves its plateau at 2 η_c
         (checks.at_the_critical_rate, {"sharpness": np.ones_like}),
         (checks.constant_below, {"l2": lambda v: v * np.linspace(1, 2, 11)}),
+        (checks.constant_below, {"nuclear": lambda v: 1.1 * v}),  # constant, but not the flow's
         (checks.follows, {"sharpness": lambda s: 0.6 * s}),
         (checks.norms_grow, {"l1": lambda v: -v + 30}),
         (checks.least_norm_is_not_best, {"test_loss": lambda v: np.arange(11) + 1.0}),

@@ -38,12 +38,13 @@ def at_the_critical_rate(evidence: Evidence) -> Finding:
 
 
 def constant_below(evidence: Evidence) -> Finding:
-    """The largest spread of a norm or of sharpness over the rates up to 0.8 η_c, relative to its mean."""
+    """The largest spread of a norm or of sharpness over the rates up to 0.8 η_c and the flow, relative to its mean."""
     spreads = []
     for ends in sweeps(evidence, loss="half_mse"):
         below = ends.table["lr"] < 0.8 * ends.critical
-        columns = [ends.table[name][below] for name in ("sharpness", *NORMS)]
-        spreads.append(max(float(np.ptp(c) / c.mean()) for c in columns))
+        columns = [np.append(ends.table[name][below], ends.flow.get(name, [])) for name in ("sharpness", *NORMS)]
+        # One value alone has no spread, and shows nothing.
+        spreads.append(max(float(np.ptp(c) / c.mean()) if len(c) > 1 else np.inf for c in columns))
     return Finding(max(spreads), max(spreads) < 0.05, f"{len(spreads)} sweeps")
 
 

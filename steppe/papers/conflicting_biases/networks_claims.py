@@ -8,7 +8,7 @@ _N, _H7 = "networks_checks", "parameterisation_checks"
 CLAIMS = (
     Claim("net-transition", "section 2", "Final sharpness leaves its plateau at η_c = 2/s_GF.",
           "corner/η_c within a factor 1.35", runs(_N, "at_the_critical_rate"), ("fig2", "fig3")),
-    Claim("net-flow-aligned", "section 2.2", "Below η_c sharpness and norms of the end do not depend on η.",
+    Claim("net-flow-aligned", "section 2.2", "Below η_c sharpness and norms of the end are the flow's, whatever η.",
           "spread < 5%", runs(_N, "constant_below"), ("fig2", "fig3")),
     Claim("net-edge", "section 2.2", "Above η_c the sharpness of the end follows 2/η.",
           "median ratio in [0.75, 1.15]", runs(_N, "follows"), ("fig2", "fig3")),
