@@ -12,7 +12,6 @@ _KINDS: Mapping[str, Mapping[str, Any]] = {
     "points": {"linestyle": "", "marker": "o", "markersize": 3.6, "markeredgewidth": 0},
     "circles": {"linestyle": "", "marker": "o", "markersize": 5.5, "markerfacecolor": "none", "markeredgewidth": 0.8},
     "squares": {"linestyle": "", "marker": "s", "markersize": 4.0, "markerfacecolor": "none", "markeredgewidth": 0.9},
-    "crossed": {"linestyle": "-", "linewidth": 0.9, "marker": "x", "markersize": 3.5},
     "line": {"linestyle": "-", "linewidth": 1.2},
     "joined": {"linestyle": "-", "linewidth": 0.9, "marker": "o", "markersize": 3.0, "markeredgewidth": 0},
 }

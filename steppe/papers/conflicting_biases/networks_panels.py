@@ -30,9 +30,11 @@ def panel(ends: Ends, quantity: str, *, fine: bool = False, titled: bool = True)
     levels = [] if quantity not in flow else [_line(flow[quantity], "end of the flow", "green", ":")]
     one: dict[str, Any] = {"x": _RATE, "y": LABELS[quantity], "title": ends.title if titled else ""}
     if quantity == "sharpness":
+        # Few rates would make a hyperbola of straight lines.
+        between = np.geomspace(lr.min(), lr.max(), 100) if len(lr) else lr
         series += [
             _series(lr, table["largest_sharpness"][keep], "circles", "ink", "largest on the way"),
-            _series(lr, 2 / lr, "crossed", "blue", "2/η"),
+            _series(between, 2 / between, "line", "blue", "2/η"),
         ]
         if ends.entry.spec["setting"]["loss"] == "cross_entropy":
             series.append(_series(lr, table["smoothed_sharpness"][keep], "squares", "pink", "smoothed maximum"))
