@@ -77,7 +77,7 @@ def transition(rates: ArrayLike, values: ArrayLike, *, confidence: float = 0.95)
 
 def corner(ends: Mapping[str, NDArray[Any]], critical: float, name: str = "sharpness") -> Transition | None:
     """Where the column `name` of a sweep's ends at one goal leaves its plateau, up to 3 η_c; None where fewer than five
-    such rates reached the goal.
+    such rates reached the goal, or a value has no logarithm.
 
     >>> eta = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 9.0])
     >>> ends = {"lr": eta, "outcome": np.zeros(7), "sharpness": np.minimum(2.0, 2.0 / eta)}
@@ -85,9 +85,10 @@ def corner(ends: Mapping[str, NDArray[Any]], critical: float, name: str = "sharp
     (1.0, None)
     """
     kept = (ends["outcome"] == 0) & (ends["lr"] <= 1.0001 * _FARTHEST * critical)
-    if len(np.unique(ends["lr"][kept])) < _FEWEST:
+    rates, values = ends["lr"][kept], ends[name][kept]
+    if len(np.unique(rates)) < _FEWEST or not ((values > 0) & (values < np.inf)).all():
         return None
-    return transition(ends["lr"][kept], ends[name][kept])
+    return transition(rates, values)
 
 
 def _hinges(x: NDArray[Any], y: NDArray[Any], corners: NDArray[Any]) -> tuple[NDArray[Any], ...]:

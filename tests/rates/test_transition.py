@@ -67,6 +67,10 @@ def test_of_a_sweep():
     assert fit == transition(lr[kept], values[kept])
     assert fit.rate == pytest.approx(1.1, rel=0.02)
     assert corner({"lr": lr, "outcome": np.full(20, 2), "other": values}, 1.0, "other") is None
+    for wrong in (-1.0, 0.0, np.nan):  # a saddle has no positive sharpness
+        assert (
+            corner({"lr": lr, "outcome": np.zeros(20), "other": np.where(lr == 1, wrong, values)}, 1.0, "other") is None
+        )
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 95, np.nan])
