@@ -1,5 +1,6 @@
 """The command line: parse, call, show. Holds no formula."""
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -48,7 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _call(command: Any) -> int:
     """Run a command; what a user can mend is one sentence on stderr, not a traceback."""
     try:
-        return command()
+        code: int = command()
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # `| head` has read enough; what is left to write goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Exception as error:
         known = _explained(error)  # imported only now, so that `steppe list` starts at once
         if known is None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tyro
@@ -19,7 +20,8 @@ class Critical(Computing):
     """s₀, s_GF and the critical rate 2/s_GF of gradient descent, with the rates to try around it.
 
     Examples: steppe critical (all rows) · steppe critical fcn-relu-mnist-5k-mse-0.01 --scale smoke
-    · steppe critical fcn-tanh-cifar-10-5k-mse-0.1 --scale laptop --sweep · steppe critical mymodel:problem --losses 0.1
+    · steppe critical fcn-tanh-cifar-10-5k-mse-0.1 --scale laptop --sweep
+    · steppe critical mymodel:problem --losses 0.1 --sweep --out sweep
     """
 
     target: tyro.conf.Positional[str | None] = None
@@ -34,14 +36,22 @@ class Critical(Computing):
     kept in the store (at smoke scale all of them as one)."""
     seconds: float | None = None
     """For a problem of yours: the flow to each of the losses ends after so long. Default: it goes on."""
+    out: Path | None = None
+    """For a problem of yours with --sweep: draw the ends at the last loss to OUT.png, .pdf and .json."""
 
     def __call__(self) -> int:
+        from steppe.check import ArgumentError
         from steppe.papers.conflicting_biases.networks_table import rows
 
         if self.target is None:
             return self._list(rows())
         if ":" in self.target:
+            if self.out is not None and not self.sweep:
+                raise ArgumentError("--out draws the ends of a sweep. Give --sweep too.")
             return self._own(self.target)
+        if self.out is not None:
+            remedy = f"steppe reproduce conflicting-biases/row-{self.target} --scale {self.scale} --out {self.out}"
+            raise ArgumentError(f"--out is for a problem of yours. A row is drawn by: {remedy}")
         return self._row(self.target)
 
     def _own(self, target: str) -> int:
@@ -64,6 +74,7 @@ class Critical(Computing):
                 return self._show(found)
             goals = [c.loss for c in reached]
             swept = rates.sweep(problem, goals=goals, critical=reached, test=test, progress=heard)
+        written = [] if self.out is None else rates.draw(swept, self.out)
         ends, outcomes = swept.at(goals[-1]), [d.outcome for d in swept.descents]
         came_to = summary(ends, reached[-1].rate)
         if self.json:
@@ -73,7 +84,7 @@ class Critical(Computing):
         self._show(found)
         print()
         print_table("", *ends_rows(ends, [d.lr for d in swept.descents], outcomes, reached[-1].rate))
-        print("\n" + "\n".join(told(came_to)))
+        print("\n" + "\n".join([*told(came_to), *(f"wrote {path}" for path in written)]))
         return _code(found)
 
     def _list(self, rows: Any) -> int:

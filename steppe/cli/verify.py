@@ -23,17 +23,18 @@ class Verify(Computing):
     """
 
     paper: tyro.conf.Positional[str | None] = None
-    """Only this paper, or only one claim: PAPER/CLAIM. Default: all."""
+    """Only this paper, or only one claim: PAPER/CLAIM, or those that fit: 'PAPER/net-*'. Default: all."""
     scale: Scale = "smoke"
     """smoke: seconds a claim. paper: the papers' own sizes."""
     report: Path | None = None
-    """Also write a self-contained HTML page with the table and the figures."""
+    """Also write a self-contained HTML page with the table and all figures; or .md: the table alone."""
 
     def __call__(self) -> int:
         from steppe.papers.verdicts import specs_needed
 
         papers = _papers(self.paper)
-        self.entries(specs_needed(papers, self.scale))
+        pictures = self.report is not None and self.report.suffix != ".md"
+        self.entries(specs_needed(papers, self.scale, figures=pictures))
         return _judge(papers, self.scale, self.opened(), self.report, self.json, self.workers)
 
 
@@ -46,7 +47,7 @@ class Report(Stored):
     """
 
     paper: tyro.conf.Positional[str | None] = None
-    """Only this paper, or only one claim: PAPER/CLAIM. Default: all."""
+    """Only this paper, or only one claim: PAPER/CLAIM, or those that fit: 'PAPER/net-*'. Default: all."""
     scale: Scale = "smoke"
     """Which runs to judge."""
     out: Path = Path("report.html")

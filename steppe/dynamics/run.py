@@ -27,6 +27,7 @@ from steppe.dynamics.path import Halt, Path
 from steppe.dynamics.recorder import Columns, Record, Recorder
 from steppe.dynamics.schedule import Schedule
 from steppe.problems import Problem
+from steppe.seed import seed
 from steppe.until import Stop
 
 Outcome = Literal["reached", "exhausted", "diverged", "stalled"]
@@ -107,7 +108,7 @@ def run(
         check.refuse("stop", "a condition of steppe.until", stop, "Pass for example steppe.until.steps(1000).")
     stop, when = stop or Stop(), when or when_.logarithmic()
     _check_times(schedule, stop, when)
-    loop = _Loop(problem, stop, when, Recorder(_LOSS if record is None else record), _seed(key))
+    loop = _Loop(problem, stop, when, Recorder(_LOSS if record is None else record), seed(key))
     loop.observe(progress, checkpoint)
     return loop.run(segments(schedule, len(problem), stop), problem.vector(problem.w0 if w is None else w), use_kernels)
 
@@ -270,11 +271,3 @@ _LOSS: Record = {"loss": _loss}
 
 def _time(path: Path, state: Any) -> float | None:
     return float(state.now.t) if isinstance(path, FlowPath) else None
-
-
-def _seed(key: int | Array) -> int:
-    if isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        key = jax.random.key_data(key)
-    if isinstance(key, Array | np.ndarray) and np.ndim(key) == 1:
-        return int.from_bytes(np.asarray(key, dtype=">u4").tobytes(), "big")
-    return check.integer("key", key, minimum=0, remedy="Pass a whole number or a key of jax.random.")

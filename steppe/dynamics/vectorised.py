@@ -16,6 +16,7 @@ from steppe.dynamics import generic
 from steppe.dynamics.base import Dynamics
 from steppe.dynamics.path import Halt
 from steppe.problems import Problem
+from steppe.seed import seed
 
 _OUTCOMES = {Halt.NOT: "exhausted", Halt.REACHED: "reached", Halt.DIVERGED: "diverged", Halt.STALLED: "stalled"}
 
@@ -44,7 +45,7 @@ def run_many(
     steps: int,
     loss: float | None = None,
     moments: Sequence[int] = (),
-    key: int | Sequence[int] = 0,
+    key: int | Array | Sequence[int | Array] = 0,
 ) -> Runs:
     """Full-batch runs that differ in a rate, in the start or in the key, each as `steppe.run` would carry it out.
 
@@ -107,10 +108,11 @@ def _many(
     return w, jnp.where(jnp.isfinite(loss), halt, Halt.DIVERGED), done, path
 
 
-def _keys(key: int | Sequence[int]) -> Array:
-    if isinstance(key, int | np.integer):
-        return jax.random.key(check.integer("key", key, minimum=0))
-    return jax.vmap(jax.random.key)(jnp.asarray([check.integer("key", one, minimum=0) for one in key]))
+def _keys(key: Any) -> Array:
+    """One key, or an array of as many as there are in a list. Two whole numbers of 32 bits may be one key."""
+    array = isinstance(key, Array | np.ndarray)
+    several = key.ndim > (1 if key.dtype == np.uint32 else 0) if array else isinstance(key, list | tuple | range)
+    return jnp.stack([jax.random.key(seed(one)) for one in key]) if several else jax.random.key(seed(key))
 
 
 def _count(dynamics: Dynamics, starts: Array, keys: Array) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from steppe.figures.panels import COLOURS
+from steppe.figures.plain_ticks import plain_ticks
 from steppe.figures.style import INK, canvas, styled
 
 _KINDS: Mapping[str, Mapping[str, Any]] = {
@@ -50,8 +51,11 @@ def _panel(axis: Any, panel: Mapping[str, Any]) -> None:
             style = {"color": COLOURS[line["colour"]], "linestyle": line["style"], "linewidth": 1.1, "zorder": 1}
             draw(line["at"], label=line["label"], **style)
     for name in panel.get("log", ""):
-        getattr(axis, f"set_{name}scale")("log")
-    if "x" not in panel.get("log", ""):
+        # Where nothing has a logarithm there are no decades to show.
+        if any(value > 0 for series in panel["series"] for value in series[name]):
+            getattr(axis, f"set_{name}scale")("log")
+    plain_ticks(axis)
+    if axis.get_xscale() == "linear":
         axis.locator_params(axis="x", nbins=5)  # rates have long labels
     if "top" in panel:
         axis.set_ylim(0, panel["top"])

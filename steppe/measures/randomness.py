@@ -1,11 +1,9 @@
 """One `key` for all measures."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from steppe import check
+from steppe.seed import seed
 
 Key = int | Array | np.random.Generator
 
@@ -18,7 +16,5 @@ def generator(key: Key) -> np.random.Generator:
     """
     if isinstance(key, np.random.Generator):
         return key
-    if isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        return np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    remedy = "Pass a whole number, a key of jax.random.key or a numpy Generator."
-    return np.random.default_rng(check.integer("key", key, minimum=0, remedy=remedy))
+    remedy = "Pass a whole number, a key of jax.random or a numpy Generator."
+    return np.random.default_rng(seed(key, remedy=remedy))

@@ -10,9 +10,7 @@ from steppe.measures.measured import measured
 from steppe.measures.operators import FULL_BATCH, MEMORY, Curvature, Statistics, hessian
 from steppe.measures.policy import check_matrix
 from steppe.problems import Problem
-
-# Attempts to settle a value before Lanczos begins anew.
-_ROUNDS = 4
+from steppe.seed import seed
 
 
 class Tracker:
@@ -21,9 +19,8 @@ class Tracker:
     A call costs at most `max_matvecs` products, many of them fewer, and gives the value to `rtol`; the first one
     certifies its interval as `sharpness` does, and so does every `certify_every`-th. In between the lower end of the
     interval is proven, the upper one is what so few products can prove: far away. Where the spectrum moved too fast
-    for so few, as when gradient descent is thrown back from the edge of stability, the same is done again until
-    the value is settled; with `insist=False` it is not, and `settled` is False. `takeover` tells whether another
-    eigenvector took over.
+    for so few, as when gradient descent is thrown back from the edge of stability, the value is certified too; with
+    `insist=False` it is not, and `settled` is False. `takeover` tells whether another eigenvector took over.
 
     One tracker follows one trajectory. It starts afresh when a problem of another size comes.
 
@@ -45,12 +42,12 @@ class Tracker:
         curvature: Curvature = hessian,
         statistics: Statistics = FULL_BATCH,
         memory: float = MEMORY,
-        key: int = 0,
+        key: int | Array = 0,
     ):
         check_matrix(curvature, statistics, memory)
         if certify_every is not None:
             check.integer("certify_every", certify_every, minimum=1)
-        self._fresh = linalg.Tracker(1, rtol=rtol, confidence=confidence, max_matvecs=max_matvecs, key=key)
+        self._fresh = linalg.Tracker(1, rtol=rtol, confidence=confidence, max_matvecs=max_matvecs, key=seed(key))
         self._certify_every, self._insist, self._curvature = certify_every, insist, curvature
         self._statistics, self._memory = statistics, memory
         self._state = self._fresh
@@ -72,14 +69,6 @@ class Tracker:
         if self._state.p != operator.size:
             self._state = replace(self._fresh, p=operator.size)
         due = self._certify_every is not None and self._state.calls % self._certify_every == 0
-        leader = self._state.vector
-        measure = self._state.certify if due else self._state.measure
-        estimate, self._state = measure(operator)
-        spent, rounds = estimate.matvecs, 1
-        while self._insist and not self._state.settled and not due and rounds <= _ROUNDS:
-            # Each further round gains a digit or two; if the last one did not, Lanczos begins anew.
-            measure = self._state.certify if self._state.fell or rounds == _ROUNDS else self._state.measure
-            estimate, self._state = measure(operator)
-            spent, rounds = spent + estimate.matvecs, rounds + 1
-        self._state = replace(self._state, before=leader)  # not that of another round of this call
-        return measured(replace(estimate, matvecs=spent), self._statistics)
+        follow = self._state.insist if self._insist else self._state.measure
+        estimate, self._state = (self._state.certify if due else follow)(operator)
+        return measured(estimate, self._statistics)

@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Literal, Protocol
 
@@ -86,10 +87,11 @@ class Paper:
                 return claim
         raise ArgumentError(f"{self.id} has no claim {id!r}. " + suggest(id, [c.id for c in self.claims]))
 
-    def only(self, id: str) -> "Paper":
-        """The paper cut down to one claim and the figures it needs."""
-        claim = self.claim(id)
-        return replace(self, claims=(claim,), figures=tuple(f for f in self.figures if f.id in claim.needs))
+    def only(self, pattern: str) -> "Paper":
+        """The paper cut down to one claim, or to those that a pattern like net-* fits, and the figures they need."""
+        claims = tuple(c for c in self.claims if fnmatchcase(c.id, pattern)) or (self.claim(pattern),)
+        needed = {id for claim in claims for id in claim.needs}
+        return replace(self, claims=claims, figures=tuple(f for f in self.figures if f.id in needed))
 
 
 @cache

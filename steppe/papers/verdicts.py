@@ -31,12 +31,18 @@ class Measured:
         return self.verdict != ("holds" if self.misprint else "fails")
 
 
-def specs_needed(papers: Sequence[Paper], scale: Scale) -> list[tuple[str, Any]]:
-    """(label, spec) of every run that a claim or a figure of these papers needs, the longest first.
+def specs_needed(papers: Sequence[Paper], scale: Scale, *, figures: bool) -> list[tuple[str, Any]]:
+    """(label, spec) of every run that the claims of these papers need, with `figures` those of all figures too.
 
-    A long run that is started last would leave the other cores idle.
+    The longest first: a long run that is started last would leave the other cores idle.
     """
-    shown = [(paper, figure) for paper in papers for figure in paper.figures if figure.offered(scale)]
+    needed = {(paper.id, id) for paper in papers for claim in paper.claims for id in claim.needs}
+    shown = [
+        (paper, figure)
+        for paper in papers
+        for figure in paper.figures
+        if figure.offered(scale) and (figures or (paper.id, figure.id) in needed)
+    ]
     shown.sort(key=lambda at: -at[1].seconds[scale] / max(1, len(at[1].specs[scale])))
     return [labelled for paper, figure in shown for labelled in figure_specs(paper, figure, scale)]
 

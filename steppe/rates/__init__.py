@@ -5,6 +5,7 @@ from steppe.rates.descent import Descent as Descent
 from steppe.rates.descent import Reached as Reached
 from steppe.rates.flowed import Critical as Critical
 from steppe.rates.followed import Followed as Followed
+from steppe.rates.panels import draw as draw
 from steppe.rates.plan import Plan as Plan
 from steppe.rates.predictor import predictor_norms as predictor_norms
 from steppe.rates.smoothed import smoothed_maximum as smoothed_maximum

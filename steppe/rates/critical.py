@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jax import Array
 
 from steppe import check, until, when
 from steppe.dynamics import Flow, Run, run
@@ -12,6 +13,7 @@ from steppe.problems import Problem
 from steppe.rates.flowed import Critical
 from steppe.rates.followed import Followed
 from steppe.rates.saved import Follow, Legs
+from steppe.seed import seed
 
 # Along the flow sharpness changes by little in 2% more of its steps: products would cost more than gradients at each.
 _LOOKS = when.logarithmic(per_decade=116)
@@ -26,7 +28,7 @@ def critical_rate(
     stop: until.Stop | None = None,
     checkpoint: Checkpoint | None = None,
     progress: Callable[[Progress], None] | None = None,
-    key: int = 0,
+    key: int | Array = 0,
 ) -> tuple[Critical, ...]:
     """s₀, s_GF and η_c for each of the losses, the largest first, from one gradient flow that starts at w.
 
@@ -49,6 +51,7 @@ def critical_rate(
         check.refuse("stop", "a condition of steppe.until", stop, "Pass for example steppe.until.seconds(60).")
     goals = check.numbers("losses", losses, rule="a list of at least one loss", remedy="Pass for example [0.01].")[::-1]
     w = problem.vector(problem.w0 if w is None else w)
+    key = seed(key)
     follow = Follow(Followed.fresh(problem, key=key))
     legs = None if checkpoint is None else Legs(checkpoint, follow)
     found = [] if legs is None else list(legs.done)

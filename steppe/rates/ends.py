@@ -15,7 +15,7 @@ from steppe.rates.smoothed import smoothed_maximum
 
 Table = dict[str, NDArray[Any]]
 OUTCOMES = ("reached", "exhausted", "diverged", "stalled")
-_ALONG = ("steps", "sharpness", "largest_sharpness", "smoothed_sharpness")
+_ALONG = ("steps", "largest_sharpness", "smoothed_sharpness")
 
 
 def ends_table(
@@ -47,13 +47,13 @@ def ends_table(
 
 
 def path_numbers(descent: Descent, point: Reached) -> dict[str, float]:
-    """The run up to the point where it reached a goal: steps, and its sharpness: last, largest, smoothed."""
+    """The run up to the point where it reached a goal: steps, and its sharpness as followed: largest, smoothed."""
     records = descent.records
     steps = records["step"]
     until = steps <= point.step
     sharpness = records["sharpness"][until]
     largest, smoothed = float(np.nanmax(sharpness)), smoothed_maximum(steps[until], sharpness)
-    return dict(zip(_ALONG, (float(point.step), float(sharpness[-1]), largest, smoothed), strict=True))
+    return dict(zip(_ALONG, (float(point.step), largest, smoothed), strict=True))
 
 
 def flow_row(
@@ -61,7 +61,7 @@ def flow_row(
 ) -> Table:
     """The same columns at the ends of the flow, one row a goal; the centre of a flow is its end."""
     return stacked(
-        {"goal": c.loss, "time": c.time, "sharpness": c.sharpness, "largest_sharpness": c.largest_sharpness,
+        {"goal": c.loss, "time": c.time, "largest_sharpness": c.largest_sharpness,
          "initial_sharpness": c.initial_sharpness, "critical": c.rate, "gradients": float(c.gradients),
          "outcome": float(OUTCOMES.index(c.outcome))}
         | everything(problem, c.w, c.w, start=start, test=test, flow_end=None, key=key,

@@ -12,8 +12,6 @@ from steppe.estimate import Estimate
 from steppe.measures.operators import hessian
 from steppe.problems import Problem
 
-# Attempts to settle a value before Lanczos begins anew, as in steppe.measures.Tracker.
-_ROUNDS = 4
 _ARRAYS = ("vectors", "values", "watch", "before")
 _FLAGS = ("takeover", "settled", "fell", "slows")
 
@@ -41,22 +39,8 @@ class Followed:
     def measure(self, problem: Problem, w: Array) -> tuple[Estimate, "Followed"]:
         """λ_max(∇²L(w)) to rtol."""
         with linalg.one_thread():
-            return self._measured(problem, w)
-
-    def _measured(self, problem: Problem, w: Array) -> tuple[Estimate, "Followed"]:
-        operator = hessian(problem, w)
-        leader = self.tracker.vector
-        estimate, tracker = self.tracker.measure(operator)
-        spent = estimate.matvecs
-        for round in range(1, _ROUNDS + 1):
-            if tracker.settled:
-                break
-            again = tracker.certify if tracker.fell or round == _ROUNDS else tracker.measure
-            estimate, tracker = again(operator)
-            spent += estimate.matvecs
-        # The leader before this call, not that of one of its rounds.
-        after = Followed(replace(tracker, before=leader), self.products + spent)
-        return replace(estimate, matvecs=spent), after
+            estimate, tracker = self.tracker.insist(hessian(problem, w))
+        return estimate, Followed(tracker, self.products + estimate.matvecs)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that the next measurement depends on."""

@@ -7,7 +7,8 @@ import jax
 import numpy as np
 from jax import Array
 
-from steppe import measures
+from steppe import linalg, measures
+from steppe.measures.operators import hessian
 from steppe.problems import Problem
 from steppe.rates.predictor import predictor_norms
 
@@ -65,6 +66,16 @@ def has_classes(problem: Problem) -> bool:
     return one_hot or bool((np.abs(y) == 1).all())
 
 
+def certified_sharpness(problem: Problem, w: Array, *, key: int = 0) -> dict[str, float]:
+    """λ_max with the interval that holds it at 99%, 0.1% wide where 300 products are enough.
+
+    Not the last look of the run: where eigenvalues crowd below 2/η its few products fall short by more than that.
+    """
+    with linalg.one_thread():
+        found = linalg.largest(hessian(problem, w), problem.w0.size, max_matvecs=300, key=key).estimate
+    return {"sharpness": found.value, "sharpness_lower": found.lower, "sharpness_upper": found.upper}
+
+
 def sharpness_measures(problem: Problem, w: Array, *, radius: float = 0.1, key: int = 0) -> dict[str, float]:
     """The rows of figure 10 besides λ_max: trace, adaptive sharpness (average and worst case), Fisher λ_max and trace.
 
@@ -86,9 +97,10 @@ def everything(
     problem: Problem, w: Array, centre: Array, *, start: Array, test: Problem | None, flow_end: Array | None,
     all_sharpness: bool, key: int,
 ) -> dict[str, float]:  # fmt: skip
-    """What a sweep reads off at an end w, besides its sharpness; `centre` is the mean of the iterates from there."""
+    """What a sweep reads off at an end w; `centre` is the mean of the iterates from there."""
     layers = per_layer(problem, w)
-    found = norms(layers) | layers | distances(w, start, prefix="from_start")
+    found = certified_sharpness(problem, w, key=key) | norms(layers) | layers
+    found |= distances(w, start, prefix="from_start")
     found |= averaged(problem, centre)
     found |= {} if flow_end is None else distances(w, flow_end, prefix="from_flow")
     found |= fit(problem, w, prefix="train") | ({} if test is None else fit(test, w, prefix="test"))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jax import Array
 
 from steppe import check
 from steppe.dynamics import Flow
@@ -17,6 +18,7 @@ from steppe.rates.ends import Table, ends_table, flow_row
 from steppe.rates.flowed import Critical
 from steppe.rates.plan import Plan
 from steppe.rates.saved import ReadOnce, critical_arrays, restored_critical
+from steppe.seed import seed
 
 Reporter = Callable[[Progress], None]
 
@@ -62,7 +64,7 @@ def sweep(
     runner: Callable[[Limits], Runner] | None = None,
     checkpoint: Checkpoint | None = None,
     progress: Reporter | None = None,
-    key: int = 0,
+    key: int | Array = 0,
 ) -> Sweep:
     """Gradient descent from w (default problem.w0) at each rate until the last of the goals, measured at each goal.
 
@@ -88,7 +90,7 @@ def sweep(
         check.refuse("test", "a steppe.Problem", test, "Pass for example problem.on(x_test, y_test).")
     remedy = "Pass for example goals=[0.01]."
     levels = tuple(check.numbers("goals", goals, above=0.0, rule="a list of at least one loss", remedy=remedy)[::-1])
-    start = problem.vector(problem.w0 if w is None else w)
+    start, key = problem.vector(problem.w0 if w is None else w), seed(key)
     checkpoint = None if checkpoint is None else ReadOnce(checkpoint)
     saved = (None if checkpoint is None else checkpoint.load()) or {}
     if critical is None and "rates" in saved:

@@ -189,3 +189,15 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path):
     assert "Traceback" not in err
     assert list((tmp_path / ".work").glob("*/checkpoint.safetensors"))
     assert not (tmp_path / "figures").exists()
+
+
+def test_a_reader_that_has_read_enough():
+    """`steppe list | head -1` ends without a traceback."""
+    command = [sys.executable, "-m", "steppe", "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait() == 0

@@ -110,3 +110,26 @@ def test_wrong_use(call, arguments, message):
     code, out, err = call(*arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_a_sweep_as_a_picture(call, tmp_path):
+    code, out, _ = call("of_a_user:pair", "--losses", "0.01", "--sweep", "--out", "sub/mine")
+    assert code == 0
+    assert [line for line in out.splitlines() if line.startswith("wrote")] == [
+        f"wrote sub/mine{ending}" for ending in (".png", ".pdf", ".json")
+    ]
+    assert (tmp_path / "sub" / "mine.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("of_a_user:pair", "--out", "mine"), "Give --sweep too"),
+        (("fcn-relu-mnist-5k-mse-0.01", "--sweep", "--out", "mine"), "steppe reproduce conflicting-biases/row-fcn"),
+    ],
+)
+def test_no_picture_without_a_sweep_of_ones_own(call, arguments, message, tmp_path):
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert message in " ".join(err.split())
+    assert not list(tmp_path.glob("mine*"))

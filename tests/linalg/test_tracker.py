@@ -166,3 +166,36 @@ def test_small_dimensions(p):
         assert np.isfinite(estimate.value)
     assert estimate.value == pytest.approx(2.0, rel=1e-3)
     assert follow([A, 1.2 * A], Tracker(p, key=0))[-1][0].value == pytest.approx(2.4, rel=1e-3)
+
+
+def crowded(steps, seed):
+    """Thirty eigenvalues within a twelfth below λ_max, as at the edge of stability, all of them mixed at every step."""
+    rng = np.random.default_rng(seed)
+    top = 1.0 + 0.1 * np.sin(np.arange(steps))
+    Q = np.linalg.qr(rng.standard_normal((P, P)))[0]
+    values = np.concatenate([np.linspace(-0.05, 0.5, P - 30), 1 - 0.08 * np.linspace(1, 0, 30) ** 1.5])
+    for t in range(steps):
+        mixed = np.linalg.qr(np.eye(30) + 0.5 * rng.standard_normal((30, 30)))[0]
+        Q = np.hstack([Q[:, :-30], Q[:, -30:] @ mixed])
+        yield top[t], (Q * (top[t] * values)) @ Q.T
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whoever_insists_has_the_value_to_rtol_in_a_crowd(seed):
+    """Where few products do not settle it the value is certified; the products of both are counted."""
+    tracker, doubted = Tracker(P, key=seed), 0
+    for truth, A in crowded(15, seed):
+        matvec = Counted(A)
+        estimate, tracker = tracker.insist(matvec)
+        assert estimate.matvecs == matvec.calls
+        assert abs(estimate.value / truth - 1) <= 1e-3
+        doubted += estimate.converged
+    assert doubted > 1  # the first call is certified anyway
+
+
+def test_whoever_insists_on_a_small_operator_certifies_once():
+    A = plant(np.array([1.0, 2.0, 3.0]), seed=0)
+    estimate, tracker = Tracker(3, key=0).insist(lambda v: A @ v)
+    again, _ = tracker.insist(lambda v: A @ v)
+    assert max(estimate.matvecs, again.matvecs) <= 3
+    assert again.value == pytest.approx(3.0)

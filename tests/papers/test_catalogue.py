@@ -141,3 +141,18 @@ def test_the_report_is_one_page_with_everything_inside(tmp_path):
     assert "data:image/png;base64," in html
     assert not re.search(r'(src|href)="(?!data:)', html)
     assert "1 of 1 claims" in html
+
+
+def test_a_paper_cut_down_to_some_claims():
+    """One by its name, several by a pattern, with the figures that these need and no others."""
+    whole = paper("wen2023")
+    one = whole.only("fig4b-attains-bound")
+    assert [c.id for c in one.claims] == ["fig4b-attains-bound"]
+    assert {f.id for f in one.figures} == set(whole.claim("fig4b-attains-bound").needs)
+    some = whole.only("fig4b-*")
+    assert len(some.claims) > 1
+    assert [c.id for c in some.claims] == [c.id for c in whole.claims if c.id.startswith("fig4b-")]
+    assert {f.id for f in some.figures} == {id for c in some.claims for id in c.needs}
+    for wrong in ("fig4b", "none-*"):
+        with pytest.raises(ArgumentError, match="has no claim"):
+            whole.only(wrong)

@@ -165,8 +165,18 @@ def test_a_row_at_smoke_scale_is_run_by_its_name_only():
     ours = [f for f in networks_figures.FIGURES if f.id.startswith("row-")]
     assert len(ours) == len(rows())
     assert all("smoke" in f.specs and f.seconds["smoke"] > 0 and not f.offered("smoke") for f in ours)
-    assert not [label for label, _ in specs_needed([PAPER], "smoke") if "row-" in label]
-    assert [label for label, _ in specs_needed([PAPER], "laptop") if "row-" in label]
+    assert not [label for label, _ in specs_needed([PAPER], "smoke", figures=True) if "row-" in label]
+    assert [label for label, _ in specs_needed([PAPER], "laptop", figures=True) if "row-" in label]
+
+
+def test_verdicts_need_no_figure_that_no_claim_looks_at():
+    """At laptop scale the rest would take a day."""
+    looked_at = {f"{PAPER.id}/{id}" for claim in PAPER.claims for id in claim.needs}
+    for scale in ("smoke", "laptop", "paper"):
+        needed = {label.partition(" ")[0] for label, _ in specs_needed([PAPER], scale, figures=False)}
+        shown = {label.partition(" ")[0] for label, _ in specs_needed([PAPER], scale, figures=True)}
+        assert needed == looked_at & shown
+        assert needed < shown
 
 
 def test_a_claim_is_not_judged_on_what_is_run_by_name_only(tmp_path):
@@ -255,6 +265,15 @@ def test_a_check_can_fail(check, wrong):
 def test_other_checks_can_fail():
     ce = planted(loss="cross_entropy")
     assert not checks.cross_entropy_falls_again({"fig13": [ce, planted()]}).holds
+    fallen = planted(loss="cross_entropy", sharpness=lambda s: 0.4 * s)
+    assert checks.cross_entropy_falls_again({"fig13": [fallen, planted()]}).holds
+    # Beyond 2/s₀ the largest sharpness is that of the start: this says nothing of a fall from the edge.
+    above = planted(smoothed_sharpness=lambda s: np.where(planted().curves["lr"] > 1.6, 9.0, s))
+    assert not checks.cross_entropy_falls_again({"fig13": [fallen, above]}).holds
+    above.result["flow"]["initial_sharpness"] = [2 / 1.6]
+    assert checks.cross_entropy_falls_again({"fig13": [fallen, above]}).holds
+    above.result["flow"]["initial_sharpness"] = [3.0]  # no rate between η_c and 2/s₀
+    assert not checks.cross_entropy_falls_again({"fig13": [fallen, above]}).holds
     flat = planted(loss="cross_entropy", smoothed_sharpness=0.3 * np.ones(11))
     assert not checks.rises_to_the_edge({"fig13": [flat]}).holds
     assert not checks.measures_fall({"fig10": [planted(trace=lambda v: -v)]}).holds

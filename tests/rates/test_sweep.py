@@ -82,6 +82,23 @@ def test_what_is_measured_by_other_routes(swept):
     assert row["smoothed_sharpness"] <= row["largest_sharpness"]
 
 
+def test_the_sharpness_of_every_end_is_certified(swept):
+    """The dense λ_max lies in every interval, 0.1% wide; so it does at the ends of the flow."""
+    problem, _ = digits()
+    dense = jax.jit(jax.hessian(problem.loss))
+    found = rates.sweep(problem, [0.25], goals=GOALS, share=1.0, critical=rates.critical_rate(problem, losses=GOALS))
+    points = [point for descent in swept.descents for point in descent.reached]
+    assert len(points) >= 6
+    for table, ends in ((swept.ends, points), (found.flow, found.critical)):
+        columns = [table[f"sharpness{part}"] for part in ("_lower", "", "_upper")]
+        rows = np.array(columns)[:, np.isfinite(columns[1])].T
+        assert len(rows) == len(ends)
+        for (lower, value, upper), end in zip(rows, ends, strict=True):
+            truth = np.linalg.eigvalsh(dense(end.w))[-1]
+            assert lower <= truth <= upper
+            assert lower <= value <= upper <= lower + 1e-3 * value
+
+
 def test_the_mean_of_the_iterates_by_hand(swept):
     problem, _ = digits()
     point, lr = swept.descents[2].reached[0], swept.descents[2].lr

@@ -122,14 +122,19 @@ def moves_with_the_goal(evidence: Evidence) -> Finding:
 
 
 def cross_entropy_falls_again(evidence: Evidence) -> Finding:
-    """The median of the last sharpness over the largest one, above η_c, with cross-entropy; and with squares."""
+    """The median of the last sharpness over the largest one, above η_c, with cross-entropy; and with squares.
+
+    Up to 2/s₀: at larger rates the run starts above the edge, and the largest sharpness is not one it has risen to.
+    """
     medians = {}
     for loss in ("cross_entropy", "half_mse"):
         shares = []
         for ends in sweeps(evidence, loss=loss):
             table = ends.table
-            above = table["lr"] > ends.critical
-            shares.append(float(np.median(table["sharpness"][above] / table["smoothed_sharpness"][above])))
+            risen = (table["lr"] > ends.critical) & (table["lr"] <= 2 / ends.flow["initial_sharpness"])
+            fallen = table["sharpness"][risen] / table["smoothed_sharpness"][risen]
+            # Where no rate is in between nothing is shown.
+            shares.append(float(np.median(fallen)) if len(fallen) else np.nan)
         medians[loss] = max(shares) if loss == "cross_entropy" else min(shares)
     holds = medians["cross_entropy"] < 0.7 and medians["cross_entropy"] < medians["half_mse"]
     return Finding(medians["cross_entropy"], holds, f"with squares {medians['half_mse']:.2f}")
@@ -171,14 +176,16 @@ def away_from_the_flow(evidence: Evidence) -> Finding:
 
 
 def layers_grow(evidence: Evidence) -> Finding:
-    """The least growth of a layer's ℓ2 norm from the smallest to the largest rate, relative to its size."""
-    grown = [
-        float(ends.table[name][-1] / ends.table[name][0] - 1)
-        for ends in sweeps(evidence)
-        for name in ends.table
-        if name.startswith("l2[") and name.endswith("['W']")
-    ]
-    return Finding(min(grown), min(grown) > 0, f"{len(grown)} layers")
+    """The least growth of a layer's ℓ2 norm from the smallest to the largest rate, relative to its size; and how many
+    layers have a falling trend past η_c all the same."""
+    grown, trends = [], []
+    for ends in sweeps(evidence):
+        table, above = ends.table, ends.table["lr"] > ends.critical
+        layers = [table[name] for name in table if name.startswith("l2[") and name.endswith("['W']")]
+        grown += [float(norm[-1] / norm[0] - 1) for norm in layers]
+        trends += [_rank_correlation(table["lr"][above], norm[above]) for norm in layers]
+    falling = sum(trend < 0 for trend in trends)
+    return Finding(min(grown), min(grown) > 0, f"{len(grown)} layers; {falling} have a falling trend past η_c")
 
 
 def measures_fall(evidence: Evidence) -> Finding:

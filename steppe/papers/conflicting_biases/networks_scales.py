@@ -17,16 +17,21 @@ _SMOKE: Mapping[Architecture, tuple[int, int]] = {
 }  # fmt: skip
 # Examples: a gradient of those of few parameters takes as long as one of a wide FCN.
 _LAPTOP_EXAMPLES: Mapping[Architecture, int] = {
-    "cnn": 300, "cnn-bn": 100, "resnet": 60, "vit": 100, "transformer": 300,
+    "cnn": 300, "cnn-bn": 100, "resnet": 40, "vit": 100, "transformer": 300,
 }  # fmt: skip
 # The flow of pooled or normalised ReLUs meets so many kinks that 1e-3 takes steps as short as those of descent.
 _LAPTOP_RTOL: Mapping[Architecture, float] = {"cnn-bn": 3e-3, "resnet": 3e-3}
 # Rates in η_c, around it and up to divergence: a sixth of the steps that the grids take.
 _AROUND = (0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
-# A gradient of the ResNet takes 60 ms of a core: fewer.
+# The ResNet is the slowest: sixty images to loss 0.1 took two hours. Fewer rates, a larger goal, fewer looks.
 _LAPTOP_RATES: Mapping[Architecture, tuple[float, ...]] = {
-    "fcn": (), "resnet": (0.7, 1.0, 1.3, 1.75, 2.5, 4.0, 6.0),
+    "fcn": (), "resnet": (0.7, 1.0, 1.3, 1.75, 2.5),
 }  # fmt: skip
+# A thousand images of CIFAR-10 take 13 ms a step, and the grids of an FCN there some sixty rates: these, of both grids.
+_LAPTOP_CIFAR = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+# Products may cost so many times the gradients. Where a run takes a hundred short steps nothing would be seen on the
+# way with fewer; where a step takes long they would take an hour.
+_LAPTOP_SHARE: Mapping[Architecture, float] = {"fcn": 2.0, "resnet": 0.2}
 # Rows of the paper's own scale whose grids would take a day (here 500,000 steps of 13 GFLOP, a fourth of them at the
 # least rate): some of the fine grid's rates, and some up to divergence.
 _THINNED: Mapping[str, tuple[float, ...]] = {
@@ -49,17 +54,21 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
     """The sweep of a row.
 
     Laptop, at most an hour: a thousand examples, a quarter of the width, a loss goal that is reached in time; networks
-    other than FCNs on few examples, at seven or fourteen rates instead of the grids. Smoke: a hundred digits or
-    other bundled data, a tiny network of the same kind.
+    other than FCNs on few examples; five or fourteen rates instead of the grids, but for FCNs on small images.
+    Smoke: a hundred digits or other bundled data, a tiny network of the same kind.
     """
     if scale == "paper":
         multiples = _THINNED.get(row.name, ())
         return Swept(row.setting, goals(row.goal), all_sharpness=all_sharpness, multiples=multiples)
     if scale == "laptop":
-        goal = max(row.goal, 0.03 if row.setting.loss == "half_mse" else 0.1)
+        squares, slow = row.setting.loss == "half_mse", row.setting.architecture == "resnet"
+        goal = max(row.goal, 0.03 if squares else 0.3 if slow else 0.1)
         multiples = _LAPTOP_RATES.get(row.setting.architecture, _AROUND)
+        share = _LAPTOP_SHARE.get(row.setting.architecture, 0.5)
+        if (row.setting.architecture, row.setting.data) == ("fcn", "cifar10"):
+            multiples, share = _LAPTOP_CIFAR, 0.5 if squares else share
         return Swept(
-            laptop(row.setting), goals(goal), patience=5.0, steps=100_000, share=0.5, all_sharpness=all_sharpness,
+            laptop(row.setting), goals(goal), patience=5.0, steps=100_000, share=share, all_sharpness=all_sharpness,
             multiples=multiples, rtol=_LAPTOP_RTOL.get(row.setting.architecture, 1e-3),
         )  # fmt: skip
     return smoke_spec(smoke(row.setting), all_sharpness=all_sharpness)
