@@ -67,7 +67,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     console = Console(highlight=False, soft_wrap=False)
     if not console.is_terminal:  # a pipe has no width of its own: do not fold what a program may read
         console.width = 200
-    console.print(table)
+    # Rich ends the program with code 1 where a reader has gone; what it lays out is printed as everything else is.
+    with console.capture() as text:
+        console.print(table)
+    print(text.get(), end="")
 
 
 def duration(seconds: float) -> str:

@@ -191,12 +191,13 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path):
     assert not (tmp_path / "figures").exists()
 
 
-def test_a_reader_that_has_read_enough():
-    """`steppe list | head -1` ends without a traceback."""
+@pytest.mark.parametrize("characters", [0, 10])
+def test_a_reader_that_has_read_enough(characters):
+    """`steppe list | head -1` ends without a traceback, whether the reader has gone before a table or within it."""
     command = [sys.executable, "-m", "steppe", "list"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
-        process.stdout.read(10)
+        process.stdout.read(characters)
         process.stdout.close()
         assert process.stderr is not None
         assert process.stderr.read() == b""
