@@ -41,7 +41,7 @@ def measure() -> list[Ratio]:
 
     runs = recorded()
     (done,) = runs.run([LR])
-    looks = len(done.records["step"])
+    looks = int(np.isfinite(done.records["sharpness"]).sum())
     each = round(done.products / looks)
 
     def look() -> object:

@@ -23,8 +23,8 @@ class Reached:
 class Descent:
     """Gradient descent at one rate: why it ended, the goals it reached, and what was recorded on the way.
 
-    `records` has the columns step, loss, sharpness, l1, l2, distance_l1 and distance_l2 (to the start). `gradients`
-    and `products` are what it cost.
+    `records` has the columns step, loss, sharpness, l1, l2, distance_l1 and distance_l2 (to the start); sharpness is
+    NaN where only the others were recorded. `gradients` and `products` are what it cost.
     """
 
     lr: float

@@ -103,12 +103,11 @@ class Descents:
         chunk = 1
         while lanes:
             for lane in lanes:
-                if lane.step == lane.moment:
-                    lane.look(self.problem)
+                lane.record(self.problem)
             lanes = [lane for lane in lanes if lane.outcome is None]
             if not lanes:
                 return
-            count = min(chunk, *(min(lane.moment, lane.most) - lane.step for lane in lanes))
+            count = min(chunk, *(lane.pause - lane.step for lane in lanes))
             before = time.perf_counter()
             filled = lanes + [lanes[0]] * (_size(len(lanes)) - len(lanes))
             # A target that is met at once: what fills the batch up takes no step.
@@ -126,7 +125,7 @@ class Descents:
         self.save(unless_due=True)
         if self.progress is not None and lanes:
             lane = lanes[-1]
-            latest = {"loss": lane.rows[-1][1], "sharpness": lane.rows[-1][2], "lr": lane.lr} if lane.rows else {}
+            latest = {"loss": lane.rows[-1][1], "sharpness": lane.sharpness, "lr": lane.lr} if lane.rows else {}
             self.progress(Progress(lane.step, float(lane.step), float(lane.most), steps_per_second, latest))
 
     def keep(self, arrays: dict[str, NDArray[Any]]) -> None:

@@ -14,7 +14,7 @@ from steppe.problems import Problem
 from steppe.rates.advance import centre
 from steppe.rates.descent import Descent, Reached
 from steppe.rates.followed import Followed
-from steppe.rates.moments import Moments
+from steppe.rates.moments import Moments, spread
 from steppe.rates.verdicts import doomed
 
 COLUMNS = ("step", "loss", "sharpness", "l1", "l2", "distance_l1", "distance_l2")
@@ -40,7 +40,7 @@ class Lane:
         self.lr, self.w, self.followed, self.moments = lr, w, followed, moments
         self.goals, self.most, self.way = goals, most, way
         self.start, self.free = w, followed.products
-        self.step = self.moment = self.gradients = 0
+        self.step = self.moment = self.glimpse = self.gradients = 0
         self.rows: list[tuple[float, ...]] = []
         self.reached: list[Reached] = []
         self.outcome: Outcome | None = None
@@ -54,18 +54,42 @@ class Lane:
         """Spent by this run itself; the measurement at the common start is not counted."""
         return self.followed.products - self.free
 
+    @property
+    def pause(self) -> int:
+        """The step up to which it may go on without being looked at."""
+        return min(self.moment, self.glimpse, self.most)
+
+    def record(self, problem: Problem) -> None:
+        """What is due at this step: sharpness at the moments for it; loss and norms, which cost little, more often."""
+        if self.step >= self.moment:
+            self.look(problem)
+        elif self.step >= self.glimpse:
+            self._keep(np.nan, _numbers(problem, self.w, self.start))
+
     def look(self, problem: Problem) -> None:
-        """Record, judge, and choose the next moment."""
-        loss, *norms = (float(v) for v in _numbers(problem, self.w, self.start))
-        if np.isfinite(loss):
+        """Record everything, and choose the next moment."""
+        numbers, sharpness = _numbers(problem, self.w, self.start), np.nan
+        if np.isfinite(numbers[0]):
             estimate, self.followed = self.followed.measure(problem, self.w)
-            if self.rows:
-                before = self.rows[-1][COLUMNS.index("sharpness")]
-                self.moments = self.moments.changed(abs(estimate.value - before) / max(abs(estimate.value), _TINY))
-            self.rows.append((self.step, loss, estimate.value, *norms))
-        else:
-            self.rows.append((self.step, loss, np.nan, *norms))
+            sharpness, before = estimate.value, self.sharpness
+            if np.isfinite(before):
+                self.moments = self.moments.changed(abs(sharpness - before) / max(abs(sharpness), _TINY))
         self.moment = self.moments.after(self.step, products=self.products)
+        self._keep(sharpness, numbers)
+
+    @property
+    def sharpness(self) -> float:
+        """The last one measured."""
+        known = (row[COLUMNS.index("sharpness")] for row in reversed(self.rows))
+        return next((value for value in known if np.isfinite(value)), np.nan)
+
+    def _keep(self, sharpness: float, numbers: tuple[Array, ...]) -> None:
+        """A row of the records, and whether the run is to be given up after it."""
+        loss, *norms = (float(v) for v in numbers)
+        if self.rows and self.rows[-1][0] == self.step:  # recorded already, without its sharpness
+            self.rows.pop()
+        self.rows.append((self.step, loss, sharpness, *norms))
+        self.glimpse = spread(self.step)
         steps, losses = ([row[k] for row in self.rows] for k in (0, 1))
         self.outcome = doomed(steps, losses, goal=self.goals[-1], most=self.most, way=self.way * self.step)
 
@@ -85,7 +109,8 @@ class Lane:
 
     def _reach(self, problem: Problem) -> None:
         """The loss is at or below the next goal, and maybe below some after it."""
-        if not self.rows or self.rows[-1][0] != self.step:
+        step, _, sharpness = self.rows[-1][:3] if self.rows else (-1, np.nan, np.nan)
+        if step != self.step or not np.isfinite(sharpness):
             self.look(problem)
         loss = self.rows[-1][1]
         middle = centre(problem, jnp.asarray(self.lr, self.w.dtype), self.w, AVERAGED)
@@ -105,7 +130,7 @@ class Lane:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that the rest of the run depends on."""
         end = -1 if self.outcome is None else _ENDS.index(self.outcome)
-        counts = [self.step, self.moment, self.gradients, self.moments.distance, end]
+        counts = [self.step, self.moment, self.glimpse, self.gradients, self.moments.distance, end]
         kept = {
             "w": self.w,
             "counts": np.array(counts),
@@ -122,7 +147,7 @@ class Lane:
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.w = jnp.asarray(arrays["w"])
-        self.step, self.moment, self.gradients, distance, end = (int(v) for v in arrays["counts"])
+        self.step, self.moment, self.glimpse, self.gradients, distance, end = (int(v) for v in arrays["counts"])
         self.moments = Moments(self.moments.share, distance)
         self.rows = [tuple(row) for row in arrays["rows"].tolist()]
         points = (arrays["reached.step"].tolist(), arrays["reached.w"], arrays["reached.centre"])

@@ -1,4 +1,5 @@
-"""When sharpness is measured on the way: often where it changes, never beyond a share of the cost of the run."""
+"""When sharpness is measured on the way: often where it changes, never beyond a share of the cost of the run; and when
+loss and norms are."""
 
 import math
 from dataclasses import dataclass
@@ -10,8 +11,18 @@ PRODUCT = 2
 # where it changed by less than the second.
 FAST, SLOW = 0.05, 0.01
 
-# Looks are at most so far apart, relative to the steps done: 20 and more in each tenfold of steps.
+# Looks are at most so far apart, relative to the steps done: 20 and more in each tenfold of steps. So are loss and
+# norms, which are never too dear.
 SPREAD = 0.1
+
+
+def spread(step: int) -> int:
+    """The step of the next look at the latest.
+
+    >>> [spread(step) for step in (0, 9, 10, 25, 1000)]
+    [1, 10, 11, 27, 1100]
+    """
+    return step + max(1, int(SPREAD * step))
 
 
 @dataclass(frozen=True)
@@ -35,5 +46,5 @@ class Moments:
 
     def after(self, step: int, *, products: int) -> int:
         """The step of the next look; `products` is what the looks so far have cost."""
-        near = step + min(self.distance, max(1, int(SPREAD * step)))
+        near = min(step + self.distance, spread(step))
         return max(near, math.ceil(PRODUCT * products / self.share))

@@ -39,7 +39,8 @@ def path_panel(ends: Ends, quantity: str, *, titled: bool = True) -> dict[str, A
     for k, colour in zip(chosen(ends), ("blue", "orange", "green"), strict=False):
         lr, path = ends.rates[k], ends.path(k)
         name = f"η = {lr / ends.critical:.2g} $\\eta_c$"
-        series.append(series_of(lr * path["step"], path[quantity], "line", colour, name))
+        known = np.isfinite(path[quantity])  # sharpness is not measured wherever loss and norms are
+        series.append(series_of(lr * path["step"][known], path[quantity][known], "line", colour, name))
         if quantity == "sharpness":
             levels.append(line(2 / lr, "2/η of each", colour, ":"))
     one = {"x": "time η · iterations", "y": labels[quantity], "series": series, "levels": levels}

@@ -155,6 +155,8 @@ def descent_computed(descent: "Descent") -> "Computed":
     for name in ("w", "centre"):
         params[name] = np.array([getattr(r, name) for r in descent.reached])
     final = {name: float(column[-1]) for name, column in descent.records.items()}
+    measured = descent.records["sharpness"][np.isfinite(descent.records["sharpness"])]
+    final |= {"sharpness": float(measured[-1])} if len(measured) else {}
     result = {name: getattr(descent, name) for name in ("lr", "outcome", "steps", "gradients", "products")}
     return Computed(descent.records, params, result | {"final": final})
 
