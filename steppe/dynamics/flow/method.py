@@ -30,6 +30,11 @@ class Method(Protocol):
     @property
     def order(self) -> int: ...
 
+    @property
+    def damps(self) -> bool:
+        """Whether a step leaves little of what is stiff."""
+        ...
+
     def longest(self, radius: Array) -> Array:
         """The longest step that is stable where the spectral radius of ∇²L was measured as `radius`."""
         ...

@@ -17,6 +17,7 @@ class RK4:
 
     alpha: float = 1.0
     order: int = 4
+    damps: bool = True
 
     def __post_init__(self) -> None:
         check.number("alpha", self.alpha, above=0.0)

@@ -35,6 +35,7 @@ class RKC2:
 
     most_stages: int = MOST_STAGES
     order: int = 2
+    damps: bool = False
 
     def __post_init__(self) -> None:
         check.integer("most_stages", self.most_stages, minimum=2)

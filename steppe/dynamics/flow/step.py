@@ -9,6 +9,7 @@ from jax import Array
 
 from steppe.dynamics.flow import radius as radius_
 from steppe.dynamics.flow.method import Attempt, Gradient, Method, estimate
+from steppe.dynamics.flow.settle import settle
 from steppe.dynamics.flow.state import Point, State
 from steppe.problems import Problem
 
@@ -54,6 +55,8 @@ def step(problem: Problem, method: Method, rtol: Array, state: State) -> State:
 
     trial = jax.lax.while_loop(unfinished, attempt, _untried(state))
     moved = _accepted(state, trial)
+    if not method.damps:
+        moved = _settled(gradient, moved, trial.accepted)
     # Without a gradient the flow rests: it is at its end at once.
     resting = state._replace(now=state.now._replace(t=state.horizon), before=state.now)
     rests = jnp.all(state.now.g == 0)
@@ -123,6 +126,16 @@ def _accepted(state: State, trial: Trial) -> State:
     return State(
         Point(t, new.w, new.loss, new.g), now, trial.next_h, radius,
         state.gradients + trial.gradients, jnp.minimum(state.least_loss, new.loss), still, state.stuck, state.horizon,
+    )  # fmt: skip
+
+
+def _settled(gradient: Gradient, state: State, accepted: Array) -> State:
+    radius = jnp.where(accepted, state.radius.value, 0)
+    now, spent = settle(gradient, state.before, state.now, radius, state.horizon)
+    since = state.radius.since + spent
+    return state._replace(
+        now=now, gradients=state.gradients + spent, radius=state.radius._replace(since=since),
+        least_loss=jnp.minimum(state.least_loss, now.loss),
     )  # fmt: skip
 
 
