@@ -16,9 +16,8 @@ from steppe.dynamics.flow.state import Point
 # mostly that of stiff components.
 EXCESS = 2.0
 
-# A step shorter than this over ρ, one that descent could make, leaves nothing stiff: a gradient that is large after it is
-# that of a kink along which the flow slides, and longer steps would leave it.
-LONG = 2.0
+# A short step was cut for a kink along which the flow slides: steps longer than this part of it would leave it.
+PART = 0.5
 
 # They are gone when a step no longer takes away this share of ‖g‖², or after so many steps.
 GONE, MOST = 0.2, 10
@@ -28,8 +27,8 @@ def settle(gradient: Gradient, before: Point, now: Point, radius: Array, horizon
     """The point after `now`, itself where nothing stiff was left by the step from `before`; and the gradients taken."""
     none = jnp.asarray(0, dtype=int)
     length, left = now.t - before.t, horizon - now.t
-    stiff = (length * radius > LONG) & (length * _square(now.g) > EXCESS * (before.loss - now.loss))
-    h = jnp.minimum(1 / radius, left / MOST)
+    stiff = length * _square(now.g) > EXCESS * (before.loss - now.loss)
+    h = jnp.minimum(jnp.minimum(1 / radius, PART * length), left / MOST)
 
     def body(carry: tuple[Point, Array, Array]) -> tuple[Point, Array, Array]:
         point, _, steps = carry
@@ -42,7 +41,7 @@ def settle(gradient: Gradient, before: Point, now: Point, radius: Array, horizon
         _, falls, steps = carry
         return falls & (steps < MOST)
 
-    settled, _, steps = jax.lax.while_loop(goes_on, body, (now, stiff & (left > 0), none))
+    settled, _, steps = jax.lax.while_loop(goes_on, body, (now, stiff & (h > 0), none))
     return settled, steps
 
 

@@ -19,8 +19,8 @@ _SMOKE: Mapping[Architecture, tuple[int, int]] = {
 _LAPTOP_EXAMPLES: Mapping[Architecture, int] = {
     "cnn": 300, "cnn-bn": 100, "resnet": 40, "vit": 100, "transformer": 300,
 }  # fmt: skip
-# The flow of pooled or normalised ReLUs meets so many kinks that 1e-3 takes steps as short as those of descent.
-_LAPTOP_RTOL: Mapping[Architecture, float] = {"cnn-bn": 3e-3, "resnet": 3e-3}
+# The flow of pooled and normalised ReLUs meets so many kinks that 1e-3 takes steps as short as those of descent.
+_LAPTOP_RTOL: Mapping[Architecture, float] = {"cnn-bn": 3e-3}
 # Rates in η_c, around it and up to divergence: a sixth of the steps that the grids take.
 _AROUND = (0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
 # The ResNet is the slowest: sixty images to loss 0.1 took two hours. Fewer rates, a larger goal, fewer looks.
