@@ -5,9 +5,10 @@ import os
 
 # Before JAX starts: one thread a test process, since the tests run in as many processes as there are cores; and little
 # optimisation, since most functions are compiled to be called once (fusing by MLIR alone takes a third of the time).
+# None at all, level 0, is faster still and wrong: see tests/laws/test_compiled.py.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -29,6 +29,8 @@ _LAPTOP_RATES: Mapping[Architecture, tuple[float, ...]] = {
 }  # fmt: skip
 # A thousand images of CIFAR-10 take 13 ms a step, and the grids of an FCN there some sixty rates: these, of both grids.
 _LAPTOP_CIFAR = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+# From a start five or ten times as large it is a hundred thousand steps: fewer rates, to a larger loss.
+_LAPTOP_LARGE, _LARGE_GOAL = (0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0), 0.3
 # Products may cost so many times the gradients. Where a run takes a hundred short steps nothing would be seen on the
 # way with fewer; where a step takes long they would take an hour.
 _LAPTOP_SHARE: Mapping[Architecture, float] = {"fcn": 2.0, "resnet": 0.2}
@@ -67,6 +69,8 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
         share = _LAPTOP_SHARE.get(row.setting.architecture, 0.5)
         if (row.setting.architecture, row.setting.data) == ("fcn", "cifar10"):
             multiples, share = _LAPTOP_CIFAR, 0.5 if squares else share
+        if row.setting.scale > 1:
+            multiples, goal = _LAPTOP_LARGE, max(goal, _LARGE_GOAL)
         return Swept(
             laptop(row.setting), goals(goal), patience=5.0, steps=100_000, share=share, all_sharpness=all_sharpness,
             multiples=multiples, rtol=_LAPTOP_RTOL.get(row.setting.architecture, 1e-3),
