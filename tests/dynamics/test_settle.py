@@ -59,9 +59,7 @@ def test_nothing_is_done_on_the_flow_itself(spectrum, length, seed):
     gradient = quadratic(spectrum)
     w = jnp.asarray(np.random.default_rng(seed).standard_normal(len(spectrum)))
     now, after, spent = run(gradient, w, w * np.exp(-np.array(spectrum) * length), length=length)
-    if float(jnp.sum(now.g**2)) * length > 1e-9 * float(
-        gradient(w)[0]
-    ):  # beyond the rounding of a difference of losses
+    if float(jnp.sum(now.g**2)) * length > 1e-9 * float(gradient(w)[0]):  # beyond rounding of a difference
         assert spent == 0
         np.testing.assert_array_equal(after.w, now.w)
 

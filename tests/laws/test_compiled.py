@@ -8,7 +8,7 @@ from steppe.problems import build, data, networks
 
 
 def test_gradients_are_compiled_right():
-    """At optimisation level 0 the compiler gets this gradient wrong by a tenth, in 32 bits, and its derivative is NaN."""
+    """At optimisation level 0 this gradient comes out wrong by a tenth in 32 bits, and its derivative as NaN."""
     net = networks.CNN((4, 4), networks.relu, batch_norm=True)
     problem, _ = build(net, data.digits(60), losses.cross_entropy)
     gradient = jax.grad(problem.loss)
