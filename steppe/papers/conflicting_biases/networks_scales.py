@@ -31,6 +31,8 @@ _LAPTOP_RATES: Mapping[Architecture, tuple[float, ...]] = {
 _LAPTOP_CIFAR = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 # From a start five or ten times as large it is a hundred thousand steps: fewer rates, to a larger loss.
 _LAPTOP_LARGE, _LARGE_GOAL = (0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0), 0.3
+# Ten times as wide a step takes ten times as long: half of the examples, and fewer rates.
+_WIDE, _LAPTOP_WIDE, _WIDE_EXAMPLES = 300, (0.75, 1.0, 1.25, 1.5, 2.0, 4.0, 8.0), 500
 # Products may cost so many times the gradients. Where a run takes a hundred short steps nothing would be seen on the
 # way with fewer; where a step takes long they would take an hour.
 _LAPTOP_SHARE: Mapping[Architecture, float] = {"fcn": 2.0, "resnet": 0.2}
@@ -71,8 +73,11 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
             multiples, share = _LAPTOP_CIFAR, 0.5 if squares else share
         if row.setting.scale > 1:
             multiples, goal = _LAPTOP_LARGE, max(goal, _LARGE_GOAL)
+        setting = laptop(row.setting)
+        if _is_wide(setting):
+            multiples = _LAPTOP_WIDE
         return Swept(
-            laptop(row.setting), goals(goal), patience=5.0, steps=100_000, share=share, all_sharpness=all_sharpness,
+            setting, goals(goal), patience=5.0, steps=100_000, share=share, all_sharpness=all_sharpness,
             multiples=multiples, rtol=_LAPTOP_RTOL.get(row.setting.architecture, 1e-3),
         )  # fmt: skip
     return smoke_spec(smoke(row.setting), all_sharpness=all_sharpness)
@@ -105,7 +110,12 @@ def laptop(setting: Setting) -> Setting:
     if setting.data == "breast-cancer":
         return replace(setting, width=width, depth=depth)
     n = _LAPTOP_EXAMPLES.get(setting.architecture, 1000) * (1 if setting.n else 2)
-    return replace(setting, n=n, test=_fewer(setting, 2000), width=width, depth=depth)
+    small = replace(setting, n=n, test=_fewer(setting, 2000), width=width, depth=depth)
+    return replace(small, n=_WIDE_EXAMPLES) if _is_wide(small) else small
+
+
+def _is_wide(setting: Setting) -> bool:
+    return setting.architecture == "fcn" and setting.width >= _WIDE
 
 
 def smoke(setting: Setting) -> Setting:
