@@ -38,9 +38,13 @@ class SimLN(ClosedForm):
         return params | {"W2": uniform(rng, width, width, dtype)}
 
     def _scale(self, a: Array) -> tuple[Array, Array]:
-        """max(‖a‖, ε)² and whether it is ‖a‖², (n, 1) each; the slope at a = 0 is 0, not NaN."""
+        """max(‖a‖, ε)² and whether it is ‖a‖², (n, 1) each; the slope at a = 0 is 0, not NaN.
+
+        NaN where ‖a‖² overflows: divided by ∞ the output would be 0, and a run that diverges would seem to rest.
+        """
         square = jnp.sum(a**2, axis=1, keepdims=True)
         long = square > self.eps**2
+        square = jnp.where(jnp.isinf(square), jnp.nan, square)
         return jnp.where(long, square, self.eps**2), long
 
     def __call__(self, params: Params, x: Array) -> Array:
