@@ -18,6 +18,9 @@ from steppe.seed import seed
 # Along the flow sharpness changes by little in 2% more of its steps: products would cost more than gradients at each.
 _LOOKS = when.logarithmic(per_decade=116)
 
+# Sharpness along the flow is then known better than to the width of the transition, a few per cent.
+_RTOL = 3e-3
+
 
 def critical_rate(
     problem: Problem,
@@ -32,7 +35,7 @@ def critical_rate(
 ) -> tuple[Critical, ...]:
     """s₀, s_GF and η_c for each of the losses, the largest first, from one gradient flow that starts at w.
 
-    The sharpness is measured along the flow (default rtol 1e-3), at steps that are at most 2% of those done apart, and
+    The sharpness is measured along the flow (default rtol 3e-3), at steps that are at most 2% of those done apart, and
     where a loss is reached. `stop` ends the flow to each next loss earlier, after until.seconds(60) for example. With a
     `checkpoint` of the store a killed flow goes on where it was, to the same result. `progress` hears of it on the way.
 
@@ -55,12 +58,14 @@ def critical_rate(
     follow = Follow(Followed.fresh(problem, key=key))
     legs = None if checkpoint is None else Legs(checkpoint, follow)
     found = [] if legs is None else list(legs.done)
+    flow = flow or Flow(_RTOL)
+    flow = Flow(flow.rtol, method=flow.method, origin=w if flow.origin is None else flow.origin)
     for goal in goals[len(found) :]:
         # Each leg goes on where the one before ended; only the length of its first step is found anew.
         condition = until.loss(goal) if stop is None else until.loss(goal) | stop
         before = found[-1] if found else None
         leg = run(
-            problem, flow or Flow(), w if before is None else before.w, stop=condition, record={"sharpness": follow},
+            problem, flow, w if before is None else before.w, stop=condition, record={"sharpness": follow},
             when=_LOOKS, checkpoint=legs, progress=progress, key=key,
         )  # fmt: skip
         found.append(_after(leg, goal, before))

@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from steppe import check
 from steppe.dynamics.flow.flow import Flow
 from steppe.dynamics.flow.state import Point, State, interpolate
 from steppe.dynamics.flow.step import MOST_STILL, start, step
@@ -30,11 +31,15 @@ class FlowPath:
 
     def __init__(self, problem: Problem, flow: Flow, horizon: float, times: NDArray[Any]):
         flow.check_precision(problem.w0.dtype)
+        if flow.origin is not None and flow.origin.shape != problem.w0.shape:
+            rule = f"a flat vector of {problem.w0.size} parameters"
+            check.refuse("origin", rule, f"shape {flow.origin.shape}", "Pass the w at which the flow began.")
         self.problem, self.flow, self.horizon = problem, flow, horizon
         self.times = jnp.asarray(np.append(times, np.inf), dtype=float)
 
     def start(self, w: Array) -> State:
-        return _start(w, *_evaluate(self.problem, w), jnp.asarray(self.horizon, dtype=float))
+        origin = w if self.flow.origin is None else self.flow.origin.astype(w.dtype)
+        return _start(origin, w, *_evaluate(self.problem, w), jnp.asarray(self.horizon, dtype=float))
 
     def position(self, state: State) -> Array:
         return state.now.w

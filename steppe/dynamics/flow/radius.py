@@ -48,16 +48,14 @@ def unmeasured(g: Array) -> Radius:
     """Due at once. Neither the gradient alone, which may be orthogonal to the leading eigenvector, nor noise alone."""
     noise = jax.random.normal(jax.random.key(0), g.shape, g.dtype)
     real = jnp.zeros((), dtype=float)
-    return Radius(real, real, real, _unit(_unit(g) + _unit(noise)), jnp.asarray(PATIENCE, dtype=int))
+    return Radius(real, real, real, _both(g, noise), jnp.asarray(PATIENCE, dtype=int))
 
 
 def measure(
     gradient: Callable[[Array], Array], w: Array, time: Array, stiff: Array, last: Radius
 ) -> tuple[Radius, Array]:
     """The radius at w, and the gradients it took; `stiff` is a vector in which new leaders are likely to be seen."""
-
-    start = _unit(last.vector + _unit(stiff))
-    value, v, products = _leader(lambda v: jax.jvp(gradient, (w,), (v,))[1], start)
+    value, v, products = _leader(lambda v: jax.jvp(gradient, (w,), (v,))[1], _both(last.vector, stiff))
     usable = jnp.isfinite(value) & (value > 0)
     value = jnp.where(usable, value, last.value.astype(w.dtype)).astype(last.value.dtype)
     grows = (last.value > 0) & (time > last.time)
@@ -78,7 +76,7 @@ def _leader(product: Callable[[Array], Array], start: Array) -> tuple[Array, Arr
         u = product(basis[j])
         column = basis[:-1] @ u
         T = T.at[:, j].set(column).at[j, :].set(column)
-        basis = basis.at[j + 1].set(_unit(u - column @ basis[:-1]))
+        basis = basis.at[j + 1].set(_unit(_beyond(basis[:-1], u - column @ basis[:-1])))
         return basis, T, jnp.max(jnp.abs(jnp.linalg.eigvalsh(T))), value, j + 1
 
     def unsettled(carry: Krylov) -> Array:
@@ -88,6 +86,20 @@ def _leader(product: Callable[[Array], Array], start: Array) -> tuple[Array, Arr
     basis, T, value, _, j = jax.lax.while_loop(unsettled, body, (begin, T, nothing, nothing, jnp.asarray(0, dtype=int)))
     values, vectors = jnp.linalg.eigh(T)
     return value, _unit(vectors[:, jnp.argmax(jnp.abs(values))] @ basis[:-1]), j
+
+
+def _both(a: Array, b: Array) -> Array:
+    """A unit vector in which both directions are seen; of opposite signs they could cancel."""
+    return _unit(_unit(a) + jnp.where(a @ b < 0, -1, 1) * _unit(b))
+
+
+def _beyond(basis: Array, rest: Array) -> Array:
+    """What of the rest is orthogonal to the basis; nothing where it was rounding of a vector within its span.
+
+    Without this a small problem, whose space is exhausted, would count the same direction several times.
+    """
+    again = rest - (basis @ rest) @ basis
+    return jnp.where(jnp.sum(again**2) > 0.25 * jnp.sum(rest**2), again, 0)
 
 
 def _unit(v: Array) -> Array:

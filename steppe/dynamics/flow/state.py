@@ -18,8 +18,9 @@ class Point(NamedTuple):
 
 
 class State(NamedTuple):
-    """The point reached and the one a step before, the length of the next step, and what else it needs to know."""
+    """Where it began, the point reached and the one a step before, the next step's length, and what else it needs."""
 
+    origin: Array
     now: Point
     before: Point
     h: Array

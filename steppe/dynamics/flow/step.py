@@ -19,6 +19,12 @@ AIM, SHRINK, GROW = 0.85, 0.1, 3.0
 # So many cuts in a row are 1e-16 of the first try or less: nothing is left of the step.
 MOST_REJECTIONS = 40
 
+# The error is measured against the way from the start, once that is more than this share of ‖w‖.
+LEAST_WAY = 1e-2
+
+# Below so many units of rounding the error of a step is rounding.
+ROUNDING = 8
+
 # Steps in a row without a loss lower than ever before, after which a flow that has no end in time has stalled.
 MOST_STILL = 100
 
@@ -36,11 +42,11 @@ class Trial(NamedTuple):
     rejections: Array
 
 
-def start(w: Array, loss: Array, g: Array, horizon: Array) -> State:
+def start(origin: Array, w: Array, loss: Array, g: Array, horizon: Array) -> State:
     real = jnp.zeros((), dtype=float)
     point = Point(real, w, loss, g)
     none = jnp.asarray(0, dtype=int)  # with a type of its own: a weak one would compile the loop twice
-    return State(point, point, real, radius_.unmeasured(g), none + 1, loss, none, jnp.asarray(False), horizon)
+    return State(origin, point, point, real, radius_.unmeasured(g), none + 1, loss, none, jnp.asarray(False), horizon)
 
 
 def step(problem: Problem, method: Method, rtol: Array, state: State) -> State:
@@ -95,8 +101,7 @@ def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, tria
     h = jnp.where(wanted >= left, left, jnp.where(2 * wanted > left, left / 2, wanted))
     bound = jnp.maximum(radius.at(now.t + h), bound)
     new = method.attempt(gradient, now.w, now.g, h, bound)
-    size = jnp.maximum(jnp.maximum(_norm(now.w), _norm(new.w)), np.finfo(now.w.dtype).tiny)
-    error = _norm(new.error) / (rtol * size)
+    error = _norm(new.error) / _allowed(rtol, state, new)
     fine = jnp.isfinite(error) & jnp.isfinite(new.loss) & jnp.all(jnp.isfinite(new.g))
     error = jnp.where(fine, error, jnp.inf)
     accepted = error <= 1
@@ -106,6 +111,18 @@ def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, tria
         new, h, grown, error, accepted, radius,
         trial.gradients + spent + new.gradients, trial.rejections + ~accepted,
     )  # fmt: skip
+
+
+def _allowed(rtol: Array, state: State, new: Attempt) -> Array:
+    """The error that a step may make: as many times as much as it takes gradients, and a share of the way so far.
+
+    The sum of all errors is least, for the gradients in all, where each step's is in proportion to what it costs. And
+    what an early error is large or small against is the way so far, not ‖w‖: a network that learns makes it grow.
+    """
+    numbers = np.finfo(new.w.dtype)
+    size = jnp.maximum(jnp.maximum(_norm(state.now.w), _norm(new.w)), numbers.tiny)
+    way = jnp.clip(_norm(new.w - state.origin), LEAST_WAY * size, size)
+    return jnp.maximum(rtol * new.gradients * way, ROUNDING * numbers.eps * size)
 
 
 def _factor(power: int, error: Array, accepted: Array) -> Array:
@@ -124,7 +141,7 @@ def _accepted(state: State, trial: Trial) -> State:
     still = jnp.where(new.loss < state.least_loss, 0, state.still + 1)
     radius = trial.radius._replace(since=trial.radius.since + new.gradients)
     return State(
-        Point(t, new.w, new.loss, new.g), now, trial.next_h, radius,
+        state.origin, Point(t, new.w, new.loss, new.g), now, trial.next_h, radius,
         state.gradients + trial.gradients, jnp.minimum(state.least_loss, new.loss), still, state.stuck, state.horizon,
     )  # fmt: skip
 
