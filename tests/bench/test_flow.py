@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from steppe.bench import flow as bench
+from steppe.bench.three_cornered import own_errors
+
+RTOL = 3e-3
 
 
 def test_both_integrate_the_same_flow(monkeypatch):
@@ -11,11 +14,13 @@ def test_both_integrate_the_same_flow(monkeypatch):
     monkeypatch.setattr(bench, "DIGITS_WIDTH", 6)
     monkeypatch.setattr(bench, "DIGITS_TIME", 5.0)
     monkeypatch.setattr(bench, "_mnist", lambda: None)
-    contest = next(bench._contests())
-    ours, peer = bench._cost(contest, bench.Flow(bench.RTOL)), bench._cost(contest, bench.Flow(method="rk4"))
-    gap = np.linalg.norm(ours.run.w - peer.run.w) / np.linalg.norm(peer.run.w)
-    assert gap <= bench.RTOL
-    for ratio in bench._compare(contest):
+    smooth, kinked = bench._contests()
+    assert (smooth.smooth, kinked.smooth) == (True, False)
+    ours, peer = (bench._cost(smooth, flow).run.w for flow in (bench.Flow(RTOL), bench.Flow(method="rk4")))
+    assert np.linalg.norm(ours - peer) <= RTOL * np.linalg.norm(peer - smooth.problem.w0)
+    descent = bench._descent(smooth, peer)  # at a quarter of 1/λ: of first order, so further off than both
+    assert np.linalg.norm(descent - peer) <= bench.DESCENT * np.linalg.norm(peer - smooth.problem.w0)
+    for ratio in bench._compare(smooth) + bench._compare(kinked):
         assert ratio.ratio == pytest.approx(ratio.theirs / ratio.ours)
         assert np.isfinite(ratio.ratio)
 
@@ -24,8 +29,25 @@ def test_the_classical_method_is_counted_as_it_counts_itself():
     """4∫λ dt against its real steps to the same loss. Its own λ comes from Lanczos that stops where it changes
     by 3% and is measured anew after 10% of expected growth: seen up to 10% too small, its steps as much longer."""
     problem = bench._problem(bench.data.digits(100, test=1), "tanh", 8)
-    counted, seconds = bench._counted("", problem, bench.Flow(bench.RTOL), 0.1, "")
+    counted, seconds = bench._counted("", problem, bench.Flow(RTOL), 0.1, "")
     really = bench.run(problem, bench.Flow(method="rk4"), stop=bench.until.loss(0.1))
     assert 0.98 <= counted.theirs / (4 * really.steps) <= 1.2
-    assert counted.ours == bench.run(problem, bench.Flow(bench.RTOL), stop=bench.until.loss(0.1)).gradients
+    assert counted.ours == bench.run(problem, bench.Flow(RTOL), stop=bench.until.loss(0.1)).gradients
     assert seconds.ratio > 0
+
+
+@pytest.mark.parametrize("sizes", [(1.0, 1.0, 1.0), (0.3, 1.0, 2.0)])
+def test_own_errors_are_those_planted(sizes):
+    """Random errors in p dimensions have cosines of about p^−½; four of them are the tolerance."""
+    p = 100_000
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal(p)
+    errors = [size * v / np.linalg.norm(v) for size, v in zip(sizes, rng.standard_normal((3, p)), strict=True)]
+    found = own_errors(*(truth + e for e in errors))
+    # The square of each is off by 2 e_i e_j cos: by at most that of the two largest.
+    slack = 4 * p**-0.5 * 2 * np.prod(sorted(sizes)[1:])
+    np.testing.assert_allclose(np.square(found), np.square(sizes), atol=slack)
+
+
+def test_an_error_far_below_the_others_is_none():
+    assert own_errors([0.0, 0.0], [1.0, 0.0], [2.0, 0.0])[1] == 0.0
