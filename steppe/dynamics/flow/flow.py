@@ -13,16 +13,17 @@ from steppe.dynamics.base import Dynamics, rate
 from steppe.dynamics.flow.method import Method
 from steppe.dynamics.flow.rk4 import RK4
 from steppe.dynamics.flow.rkc2 import RKC2
+from steppe.dynamics.flow.step import ROUNDING
 from steppe.problems import Problem
 
 _METHODS: dict[str, Method] = {"rkc2": RKC2(), "rk4": RK4()}
 
-# Below so many units of rounding the error of a step is rounding.
-_LEAST_ERROR = 32
-
 # The constant between the error a gradient may make, as rtol^{1 + 1/p}, and rtol for all of them: from measurements on
 # least squares and on networks, where it leaves the error at the end a little below rtol.
 _STEPS = 1.25
+
+# Gradients of the shortest step.
+_FEWEST = 2
 
 
 @final
@@ -70,7 +71,7 @@ class Flow(Dynamics):
 
     def check_precision(self, dtype: Any) -> None:
         p = self.method.order
-        least = (_LEAST_ERROR * float(np.finfo(dtype).eps) / _STEPS) ** (p / (p + 1))
+        least = (ROUNDING * float(np.finfo(dtype).eps) / (_FEWEST * _STEPS)) ** (p / (p + 1))
         if self.rtol < least:
             check.refuse("rtol", f"at least {least:.1g} in {dtype}", float(self.rtol), "Use float64 for a smaller one.")
 

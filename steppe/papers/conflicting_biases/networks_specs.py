@@ -23,7 +23,7 @@ class FlowRun:
 
     setting: Setting
     goals: tuple[float, ...]
-    rtol: float = 3e-3
+    rtol: float = 1e-2
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
@@ -86,7 +86,7 @@ class Swept(Assembled):
     patience: float = 10.0
     steps: int = 1_000_000
     all_sharpness: bool = False
-    rtol: float = 3e-3
+    rtol: float = 1e-2
     multiples: tuple[float, ...] = ()
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
