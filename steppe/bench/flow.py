@@ -25,7 +25,7 @@ from steppe.dynamics import GD, Flow, Run, run
 from steppe.dynamics.flow import RK4
 from steppe.problems import Problem, build, data, networks
 
-# The last is the finest that float32 allows.
+# The last is near the finest that float32 allows.
 RTOLS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 # Errors within this factor are the same: they are distances to an end that rounding moves too.
 SAME = 1.5
