@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import steppe
 from steppe import losses, until, when
-from steppe.dynamics import Flow
+from steppe.dynamics import RKC2, Flow
 from steppe.dynamics.flow.settle import MOST, settle
 from steppe.dynamics.flow.state import Point
+from steppe.dynamics.flow.step import _allowed, _attempt, _untried, start
 from steppe.problems import build, data, networks
 
 RADIUS = 1e3
@@ -27,10 +28,10 @@ def point(gradient, t, w):
     return Point(jnp.asarray(t, dtype=float), w, *gradient(w))
 
 
-def run(gradient, w, end, *, length, horizon=np.inf):
+def run(gradient, w, end, *, length):
     """From a step of this length from w to `end`."""
     before, now = point(gradient, 1.0, w), point(gradient, 1.0 + length, end)
-    after, spent = settle(gradient, before, now, jnp.asarray(RADIUS), jnp.asarray(horizon))
+    after, spent = settle(gradient, before, now, jnp.asarray(RADIUS))
     return now, after, int(spent)
 
 
@@ -64,15 +65,6 @@ def test_nothing_is_done_on_the_flow_itself(spectrum, length, seed):
         np.testing.assert_array_equal(after.w, now.w)
 
 
-@pytest.mark.parametrize("left", [0.0, 1e-4, 0.02])
-def test_never_past_the_end(left):
-    gradient, w = quadratic([1.0, RADIUS]), jnp.array([1.0, 0.0])
-    now, after, spent = run(gradient, w, jnp.array([0.9, 0.5]), length=0.1, horizon=1.1 + left)
-    assert float(after.t) <= 1.1 + left
-    assert (spent > 0) == (left > 0)
-    assert float(after.loss) <= float(now.loss)
-
-
 def test_steps_are_at_most_half_of_the_one_before():
     """A step cut short for a kink is followed by none that would leave it."""
     gradient, w = quadratic([1.0, 10.0]), jnp.array([1.0, 0.0])
@@ -81,13 +73,42 @@ def test_steps_are_at_most_half_of_the_one_before():
     assert float(after.t - now.t) == pytest.approx(spent * 0.5e-4)
 
 
+@pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.8])
+@pytest.mark.parametrize("stiffness", [1e2, 1e3, 1e4])
+def test_a_step_across_a_kink_is_judged_by_what_is_left_of_it(stiffness, share):
+    """L = ½ρ(x − relu(y))² + y: along the valley x = y to the kink y = 0, then along x = 0 at another speed.
+
+    With u = x − y and v = x + y: u′ = 1 − 2ρu and v′ = −1 before the kink; x′ = −ρx and y′ = −1 after it. A step of
+    length 1, the kink at this share of it. The estimate before settling is 4 to 140 times the error, ever more the
+    stiffer; after it it is right to the factor that an estimate of order two, made for w‴, is off where w″ jumps.
+    """
+    gradient = jax.value_and_grad(lambda w: 0.5 * stiffness * (w[0] - jax.nn.relu(w[1])) ** 2 + w[1])
+    w, rtol = jnp.array([share / 2 + 0.5 / stiffness, share / 2]), jnp.asarray(1e-3)
+    state = start(w, w, *gradient(w), jnp.asarray(np.inf))._replace(h=jnp.asarray(1.0))
+    trial = _attempt(gradient, RKC2(), rtol, state, _untried(state))
+    judged = float(trial.error * _allowed(rtol, state, trial.attempt))
+    past = float(trial.end.t) - share
+    error = np.linalg.norm(trial.end.w - np.array([0.5 / stiffness * np.exp(-stiffness * past), -past]))
+    assert float(jnp.linalg.norm(trial.attempt.error)) > 4 * error
+    assert 0.8 * error < judged < 5 * error
+
+
+@pytest.mark.parametrize("time", [0.3, 1.0, 3.0])
+def test_the_end_of_a_flow_is_not_passed_by_settling(time):
+    """Wherever it ends, with kinks all around: the time is met to the bit."""
+    net = networks.CNN((4, 4), networks.relu, batch_norm=True)
+    problem, _ = build(net, data.digits(60), losses.cross_entropy)
+    ended = steppe.run(problem, Flow(1e-2), stop=until.time(time))
+    assert ended.records["time"][-1] == time
+
+
 def test_the_loss_falls_along_the_flow_of_a_network_with_kinks_everywhere():
     """Along a flow dL/dt = −‖g‖². Without settling the loss rises in 7% of these steps, and in half of them ‖g‖² is
     more than twice what the loss has fallen by a time."""
     net = networks.CNN((4, 4), networks.relu, batch_norm=True)
     problem, _ = build(net, data.digits(60), losses.cross_entropy)
-    square = jax.jit(lambda w: jnp.sum(jax.grad(problem.loss)(w) ** 2))
-    record = {"loss": lambda p, w: p.loss(w), "square": lambda p, w: square(w)}
+    loss, square = jax.jit(problem.loss), jax.jit(lambda w: jnp.sum(jax.grad(problem.loss)(w) ** 2))
+    record = {"loss": lambda p, w: loss(w), "square": lambda p, w: square(w)}
     found = steppe.run(problem, Flow(1e-2), stop=until.loss(0.1), record=record, when=when.every(steps=1)).records
     fall = -np.diff(found["loss"])
     assert (fall < 0).mean() <= 0.01

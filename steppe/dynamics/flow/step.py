@@ -30,9 +30,10 @@ MOST_STILL = 100
 
 
 class Trial(NamedTuple):
-    """A step under way: the last attempt at it, with its error in units of what is allowed."""
+    """A step under way: the last attempt at it, where it led, and its error in units of what is allowed."""
 
     attempt: Attempt
+    end: Point
     h: Array  # the length tried
     next_h: Array
     error: Array
@@ -61,8 +62,6 @@ def step(problem: Problem, method: Method, rtol: Array, state: State) -> State:
 
     trial = jax.lax.while_loop(unfinished, attempt, _untried(state))
     moved = _accepted(state, trial)
-    if not method.damps:
-        moved = _settled(gradient, moved, trial.accepted)
     # Without a gradient the flow rests: it is at its end at once.
     resting = state._replace(now=state.now._replace(t=state.horizon), before=state.now)
     rests = jnp.all(state.now.g == 0)
@@ -79,7 +78,7 @@ def _untried(state: State) -> Trial:
     nothing = Attempt(now.w, now.loss, now.g, error, jnp.asarray(0, dtype=int))
     at_rest = jnp.all(now.g == 0)
     none = jnp.zeros_like(state.gradients)
-    return Trial(nothing, zero, state.h, zero, at_rest, state.radius, none, none)
+    return Trial(nothing, now, zero, state.h, zero, at_rest, state.radius, none, none)
 
 
 def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, trial: Trial) -> Trial:
@@ -101,14 +100,21 @@ def _attempt(gradient: Gradient, method: Method, rtol: Array, state: State, tria
     h = jnp.where(wanted >= left, left, jnp.where(2 * wanted > left, left / 2, wanted))
     bound = jnp.maximum(radius.at(now.t + h), bound)
     new = method.attempt(gradient, now.w, now.g, h, bound)
-    error = _norm(new.error) / _allowed(rtol, state, new)
-    fine = jnp.isfinite(error) & jnp.isfinite(new.loss) & jnp.all(jnp.isfinite(new.g))
+    end = Point(jnp.where(h >= left, state.horizon, now.t + h), new.w, new.loss, new.g)
+    off = new.error
+    if not method.damps:
+        settled, settling = settle(gradient, now, end, radius.value)
+        off = off + (_estimate(now, end.w, settled) - _estimate(now, end.w, end))
+        end = _select(settled.t <= state.horizon, settled, end)
+        spent = spent + settling
+    error = _norm(off) / _allowed(rtol, state, new)
+    fine = jnp.isfinite(error) & jnp.isfinite(end.loss) & jnp.all(jnp.isfinite(end.g))
     error = jnp.where(fine, error, jnp.inf)
     accepted = error <= 1
     factor = _factor(method.order + 1, error, accepted)
     grown = factor * jnp.where(accepted & (h < wanted), wanted, h)  # a step cut by the horizon says nothing of the next
     return Trial(
-        new, h, grown, error, accepted, radius,
+        new, end, h, grown, error, accepted, radius,
         trial.gradients + spent + new.gradients, trial.rejections + ~accepted,
     )  # fmt: skip
 
@@ -136,24 +142,18 @@ def _factor(power: int, error: Array, accepted: Array) -> Array:
 
 
 def _accepted(state: State, trial: Trial) -> State:
-    now, new = state.now, trial.attempt
-    t = jnp.where(trial.h >= state.horizon - now.t, state.horizon, now.t + trial.h)
-    still = jnp.where(new.loss < state.least_loss, 0, state.still + 1)
-    radius = trial.radius._replace(since=trial.radius.since + new.gradients)
+    end = trial.end
+    still = jnp.where(end.loss < state.least_loss, 0, state.still + 1)
+    radius = trial.radius._replace(since=trial.radius.since + trial.attempt.gradients)
     return State(
-        state.origin, Point(t, new.w, new.loss, new.g), now, trial.next_h, radius,
-        state.gradients + trial.gradients, jnp.minimum(state.least_loss, new.loss), still, state.stuck, state.horizon,
+        state.origin, end, state.now, trial.next_h, radius,
+        state.gradients + trial.gradients, jnp.minimum(state.least_loss, end.loss), still, state.stuck, state.horizon,
     )  # fmt: skip
 
 
-def _settled(gradient: Gradient, state: State, accepted: Array) -> State:
-    radius = jnp.where(accepted, state.radius.value, 0)
-    now, spent = settle(gradient, state.before, state.now, radius, state.horizon)
-    since = state.radius.since + spent
-    return state._replace(
-        now=now, gradients=state.gradients + spent, radius=state.radius._replace(since=since),
-        least_loss=jnp.minimum(state.least_loss, now.loss),
-    )  # fmt: skip
+def _estimate(before: Point, w: Array, now: Point) -> Array:
+    """Of the error at `now`, but for the way from `before` to w: that is known better than as a difference."""
+    return estimate(now.t - before.t, now.w - w, before.g, now.g)
 
 
 def _norm(v: Array) -> Array:
