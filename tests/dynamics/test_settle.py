@@ -73,6 +73,15 @@ def test_steps_are_at_most_half_of_the_one_before():
     assert float(after.t - now.t) == pytest.approx(spent * 0.5e-4)
 
 
+def across_a_kink(stiffness, share, horizon):
+    """The step tried, and the error that it is judged by."""
+    gradient = jax.value_and_grad(lambda w: 0.5 * stiffness * (w[0] - jax.nn.relu(w[1])) ** 2 + w[1])
+    w, rtol = jnp.array([share / 2 + 0.5 / stiffness, share / 2]), jnp.asarray(1e-3)
+    state = start(w, w, *gradient(w), jnp.asarray(horizon))._replace(h=jnp.asarray(1.0))
+    trial = _attempt(gradient, RKC2(), rtol, state, _untried(state))
+    return trial, float(trial.error * _allowed(rtol, state, trial.attempt))
+
+
 @pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.8])
 @pytest.mark.parametrize("stiffness", [1e2, 1e3, 1e4])
 def test_a_step_across_a_kink_is_judged_by_what_is_left_of_it(stiffness, share):
@@ -82,15 +91,19 @@ def test_a_step_across_a_kink_is_judged_by_what_is_left_of_it(stiffness, share):
     length 1, the kink at this share of it. The estimate before settling is 4 to 140 times the error, ever more the
     stiffer; after it it is right to the factor that an estimate of order two, made for w‴, is off where w″ jumps.
     """
-    gradient = jax.value_and_grad(lambda w: 0.5 * stiffness * (w[0] - jax.nn.relu(w[1])) ** 2 + w[1])
-    w, rtol = jnp.array([share / 2 + 0.5 / stiffness, share / 2]), jnp.asarray(1e-3)
-    state = start(w, w, *gradient(w), jnp.asarray(np.inf))._replace(h=jnp.asarray(1.0))
-    trial = _attempt(gradient, RKC2(), rtol, state, _untried(state))
-    judged = float(trial.error * _allowed(rtol, state, trial.attempt))
+    trial, judged = across_a_kink(stiffness, share, np.inf)
     past = float(trial.end.t) - share
     error = np.linalg.norm(trial.end.w - np.array([0.5 / stiffness * np.exp(-stiffness * past), -past]))
     assert float(jnp.linalg.norm(trial.attempt.error)) > 4 * error
     assert 0.8 * error < judged < 5 * error
+
+
+def test_a_step_to_the_end_stays_there_and_is_judged_as_any_other():
+    """Settling would pass the end: it is done for the judgement alone."""
+    (free, judged), (last, judged_last) = (across_a_kink(1e3, 0.3, horizon) for horizon in (np.inf, 1.0))
+    assert float(free.end.t) > 1.0 == float(last.end.t)
+    np.testing.assert_array_equal(last.end.w, last.attempt.w)
+    assert judged_last == pytest.approx(judged, rel=1e-12)
 
 
 @pytest.mark.parametrize("time", [0.3, 1.0, 3.0])
@@ -103,8 +116,8 @@ def test_the_end_of_a_flow_is_not_passed_by_settling(time):
 
 
 def test_the_loss_falls_along_the_flow_of_a_network_with_kinks_everywhere():
-    """Along a flow dL/dt = −‖g‖². Without settling the loss rises in 7% of these steps, and in half of them ‖g‖² is
-    more than twice what the loss has fallen by a time."""
+    """Along a flow dL/dt = −‖g‖². Without settling ‖g‖² is more than twice what the loss has fallen by a time in 15% of
+    these steps; with it in 1.5%."""
     net = networks.CNN((4, 4), networks.relu, batch_norm=True)
     problem, _ = build(net, data.digits(60), losses.cross_entropy)
     loss, square = jax.jit(problem.loss), jax.jit(lambda w: jnp.sum(jax.grad(problem.loss)(w) ** 2))
@@ -112,4 +125,4 @@ def test_the_loss_falls_along_the_flow_of_a_network_with_kinks_everywhere():
     found = steppe.run(problem, Flow(1e-2), stop=until.loss(0.1), record=record, when=when.every(steps=1)).records
     fall = -np.diff(found["loss"])
     assert (fall < 0).mean() <= 0.01
-    assert (np.diff(found["time"]) * found["square"][1:] > 2 * fall).mean() <= 0.2
+    assert (np.diff(found["time"]) * found["square"][1:] > 2 * fall).mean() <= 0.05
