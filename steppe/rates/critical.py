@@ -18,8 +18,9 @@ from steppe.seed import seed
 # Along the flow sharpness changes by little in 2% more of its steps: products would cost more than gradients at each.
 _LOOKS = when.logarithmic(per_decade=116)
 
-# Sharpness along the flow is then known better than to the width of the transition, a few per cent.
-_RTOL = 1e-2
+# Sharpness along the flow is then known to some tenths of a per cent, also where kinks make the most of the error: on
+# MNIST-5k 1e-2 was 1.7% off.
+_RTOL = 3e-3
 
 
 def critical_rate(
@@ -35,7 +36,7 @@ def critical_rate(
 ) -> tuple[Critical, ...]:
     """s₀, s_GF and η_c for each of the losses, the largest first, from one gradient flow that starts at w.
 
-    The sharpness is measured along the flow (default rtol 1e-2), at steps that are at most 2% of those done apart, and
+    The sharpness is measured along the flow (default rtol 3e-3), at steps that are at most 2% of those done apart, and
     where a loss is reached. `stop` ends the flow to each next loss earlier, after until.seconds(60) for example. With a
     `checkpoint` of the store a killed flow goes on where it was, to the same result. `progress` hears of it on the way.
 

@@ -1,5 +1,7 @@
 """What a step of the flow leaves in stiff directions: taken away where there is any, and only there."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,12 +12,17 @@ from hypothesis import strategies as st
 import steppe
 from steppe import losses, until, when
 from steppe.dynamics import RKC2, Flow
+from steppe.dynamics.flow.radius import SETTLED
+from steppe.dynamics.flow.rkc2 import SAFETY
 from steppe.dynamics.flow.settle import MOST, settle
 from steppe.dynamics.flow.state import Point
-from steppe.dynamics.flow.step import _allowed, _attempt, _untried, start
+from steppe.dynamics.flow.step import _allowed, _attempt, _untried, start, step
 from steppe.problems import build, data, networks
 
 RADIUS = 1e3
+
+# What a step may err, in units of its gradients and of the way.
+STEP_RTOL = 1e-3
 
 
 def quadratic(spectrum):
@@ -73,13 +80,14 @@ def test_steps_are_at_most_half_of_the_one_before():
     assert float(after.t - now.t) == pytest.approx(spent * 0.5e-4)
 
 
+@jax.jit
 def across_a_kink(stiffness, share, horizon):
     """The step tried, and the error that it is judged by."""
     gradient = jax.value_and_grad(lambda w: 0.5 * stiffness * (w[0] - jax.nn.relu(w[1])) ** 2 + w[1])
-    w, rtol = jnp.array([share / 2 + 0.5 / stiffness, share / 2]), jnp.asarray(1e-3)
+    w, rtol = jnp.stack([share / 2 + 0.5 / stiffness, share / 2]), jnp.asarray(STEP_RTOL)
     state = start(w, w, *gradient(w), jnp.asarray(horizon))._replace(h=jnp.asarray(1.0))
     trial = _attempt(gradient, RKC2(), rtol, state, _untried(state))
-    return trial, float(trial.error * _allowed(rtol, state, trial.attempt))
+    return trial, trial.error * _allowed(rtol, state, trial.attempt)
 
 
 @pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.8])
@@ -94,7 +102,7 @@ def test_a_step_across_a_kink_is_judged_by_what_is_left_of_it(stiffness, share):
     trial, judged = across_a_kink(stiffness, share, np.inf)
     past = float(trial.end.t) - share
     error = np.linalg.norm(trial.end.w - np.array([0.5 / stiffness * np.exp(-stiffness * past), -past]))
-    assert float(jnp.linalg.norm(trial.attempt.error)) > 4 * error
+    assert np.linalg.norm(trial.attempt.error) > 4 * error
     assert 0.8 * error < judged < 5 * error
 
 
@@ -103,7 +111,31 @@ def test_a_step_to_the_end_stays_there_and_is_judged_as_any_other():
     (free, judged), (last, judged_last) = (across_a_kink(1e3, 0.3, horizon) for horizon in (np.inf, 1.0))
     assert float(free.end.t) > 1.0 == float(last.end.t)
     np.testing.assert_array_equal(last.end.w, last.attempt.w)
-    assert judged_last == pytest.approx(judged, rel=1e-12)
+    assert float(judged_last) == pytest.approx(float(judged), rel=1e-12)
+
+
+@jax.jit
+def judged_with(radius, spectrum, w):
+    """One step of the flow of a quadratic loss that takes its spectral radius to be this."""
+    state = start(2 * w, w, *quadratic(spectrum)(w), jnp.asarray(np.inf))
+    known = state.radius._replace(value=radius, since=jnp.ones_like(state.radius.since))
+    problem = SimpleNamespace(loss=lambda w: quadratic(spectrum)(w)[0])
+    return step(problem, RKC2(), jnp.asarray(STEP_RTOL), state._replace(h=jnp.asarray(0.1), radius=known))
+
+
+@pytest.mark.parametrize("stiff", [1e-2, 1e-5])
+@pytest.mark.parametrize("share", [0.9, 0.7, 0.5, 0.3, 0.1, 0.01])
+def test_settling_does_not_hide_a_radius_that_is_too_small(share, stiff):
+    """A step is unstable where the radius is taken to be a share below 1/SAFETY of the true one. Settling takes none of
+    that away: the step is rejected for its error, and the radius measured again."""
+    spectrum = np.array([1.0, 2.0, 500.0, RADIUS])
+    w = jnp.array([1.0, 1.0, stiff, stiff])
+    after = judged_with(jnp.asarray(share * RADIUS), spectrum, w)
+    exact = np.asarray(w) * np.exp(-spectrum * float(after.now.t))
+    assert float(after.now.t) > 0
+    assert np.linalg.norm(after.now.w - exact) <= STEP_RTOL * int(after.gradients) * np.linalg.norm(exact - 2 * w)
+    if share * SAFETY < 1:
+        assert float(after.radius.value) >= (1 - SETTLED) * RADIUS
 
 
 @pytest.mark.parametrize("time", [0.3, 1.0, 3.0])

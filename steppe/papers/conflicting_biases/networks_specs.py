@@ -10,6 +10,9 @@ from steppe.papers.conflicting_biases.networks_setting import Setting
 # Runs of at most so many steps are made in one process: starting others would take longer.
 _FEW_STEPS = 5_000
 
+# Of the flow. On MNIST-5k 1e-2 leaves s_GF 1.7% off, and grids and verdicts of a row hang on it.
+_RTOL = 3e-3
+
 if TYPE_CHECKING:
     from steppe.rates import Critical, Descent, Sweep
     from steppe.store import Checkpoint, Computed
@@ -23,7 +26,7 @@ class FlowRun:
 
     setting: Setting
     goals: tuple[float, ...]
-    rtol: float = 1e-2
+    rtol: float = _RTOL
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
@@ -86,7 +89,7 @@ class Swept(Assembled):
     patience: float = 10.0
     steps: int = 1_000_000
     all_sharpness: bool = False
-    rtol: float = 1e-2
+    rtol: float = _RTOL
     multiples: tuple[float, ...] = ()
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
