@@ -6,10 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from families import least_squares, tanh_net, two_layer
+from scipy.integrate import quad
 from scipy.linalg import expm
 
 import steppe
-from steppe import until, when
+from steppe import losses, until, when
 from steppe.check import ArgumentError
 from steppe.constructions.diagonal import flow_limit
 from steppe.dynamics import GD, RK4, RKC2, Decayed, Flow, Schedule, Stage
@@ -137,6 +138,29 @@ def test_diagonal_network_ends_where_the_closed_form_does():
     r = steppe.run(p, Flow(1e-6), stop=until.loss(1e-20))
     assert r.outcome == "reached"
     assert distance(r.w, flow_limit(x, y, w0)) <= 1e-6
+
+
+@pytest.mark.parametrize("ratio", [1.0, 3.0, -0.5])
+def test_scalar_network_at_every_time(ratio):
+    """L = ½(ab − y)²: a² − b² is conserved, so that u = ab follows u′ = (y − u)√(4u² + (a² − b²)²): the time to a u is
+    an integral, and where a = b it is the logistic law in closed form."""
+    y, b0 = 2.0, 0.3
+    a0, times = ratio * b0, np.array([0.1, 0.5, 1.0, 3.0])
+    p = steppe.Problem(lambda w, x: w[0] * w[1] * x, np.array([a0, b0]), np.ones(1), np.full(1, y), losses.half_mse)
+    r = steppe.run(p, Flow(1e-6), stop=until.time(3.0), record={"w": _point}, when=when.times(times[:-1]))
+    a, b = r.records["w"][1:].T
+    slack = 1e-6 * 2 * y  # rtol of the way of a and b, and what that is in their products
+    np.testing.assert_allclose(a**2 - b**2, a0**2 - b0**2, rtol=0, atol=slack)
+    speed = lambda u: (y - u) * np.sqrt(4 * u**2 + (a0**2 - b0**2) ** 2)  # noqa: E731
+    for t, u in zip(times, a * b, strict=True):
+        late = quad(lambda v: 1 / speed(v), a0 * b0, u, epsabs=1e-12)[0] - t
+        assert abs(late) * speed(u) <= slack
+        if ratio == 1:
+            assert u == pytest.approx(y / (1 + (y / b0**2 - 1) * np.exp(-2 * y * t)), rel=0, abs=slack)
+
+
+def _point(p, w):
+    return np.asarray(w)
 
 
 def test_flow_is_the_limit_of_gradient_descent():
