@@ -79,7 +79,7 @@ def _places(lr: NDArray[Any], flow: Mapping[str, float]) -> list[dict[str, Any]]
         return []
     places = [line(flow["critical"], "critical rate $\\eta_c$", "orange", "--")]
     if len(lr) and 0 < 1 / lr.max() <= flow["initial_sharpness"]:
-        places.append(line(1 / flow["initial_sharpness"], "1/s₀", "pink", "--"))
+        places.append(line(1 / flow["initial_sharpness"], "1/s₀", "pink", "-."))
     return places
 
 
