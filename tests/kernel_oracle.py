@@ -1,5 +1,7 @@
 """Every network, loss and dynamics that kernels know, in plain numpy: gradients by hand, nothing fused or traced."""
 
+from functools import cache
+
 import numpy as np
 
 from steppe.dynamics import SAM, LabelNoise, Projected
@@ -30,6 +32,21 @@ def gradient(p, params, index, targets):
     net, x = p.predict, np.asarray(p.x, float)
     g = (_sim_bn if isinstance(net, SimBN) else _layered)(net, params, x, index, p.criterion, targets)
     return g if net.bias else {name: a for name, a in g.items() if name != "b1"}
+
+
+def residuals(p, w):
+    """∂ℓ/∂f of every example at w."""
+    net, params = p.predict, p.unravel(np.asarray(w))
+    depth = len([name for name in params if name.startswith("W")])
+    a, _ = activate(net.activation, _hidden(params, np.asarray(p.x)))
+    for k in range(2, depth):
+        a, _ = activate(net.activation, a @ params[f"W{k}"].T)
+    if isinstance(net, SimLN):
+        a = a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), net.eps)
+    if isinstance(net, SimBN):
+        mean = (a**2).mean(0)
+        a = params["gamma"] * a / np.sqrt(np.where(mean > 0, mean, 1))
+    return slopes(p.criterion, a @ params[f"W{depth}"], np.asarray(p.y))
 
 
 def _hidden(params, x):
@@ -84,14 +101,14 @@ def train(p, dynamics, orders, steps, key):
     lr, decay = float(core.lr), float(core.weight_decay)
     n, y = len(p), np.asarray(p.y, float)
     size = min(core.batch_size or n, n)
-    params = project({name: np.asarray(a, float) for name, a in p.unravel(p.w0).items()}, names, norm)
+    params = project({name: np.asarray(a, float) for name, a in p.unravel(np.asarray(p.w0)).items()}, names, norm)
     per_epoch = -(-n // size)
     for t in range(steps):
         row = np.arange(n) if orders is None else orders[t // per_epoch]
         index = row[t % per_epoch * size :][:size]
         targets = y[index]
         if sigma:
-            targets = targets + np.asarray(draw(step_key(key, t), size, sigma, p.y))[: len(index)]
+            targets = targets + noise(key, t, size, sigma, p.y.dtype)[: len(index)]
         g = gradient(p, params, index, targets)
         if isinstance(core, SAM):
             long = np.sqrt(sum((a**2).sum() for a in g.values()))
@@ -99,6 +116,12 @@ def train(p, dynamics, orders, steps, key):
             g = gradient(p, raised, index, targets)
         params = project({name: a - lr * (g[name] + decay * a) for name, a in params.items()}, names, norm)
     return np.concatenate([params[name].ravel() for name in sorted(params)])
+
+
+@cache
+def noise(key, t, size, sigma, dtype):
+    """That of step t, whatever the network."""
+    return np.asarray(draw(step_key(key, t), size, sigma, np.empty(0, dtype)))
 
 
 def project(params, names, norm):

@@ -3,6 +3,7 @@
 from typing import Literal
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from steppe import check
@@ -59,14 +60,15 @@ def adaptive_sharpness(
     check.integer("steps", steps, minimum=1)
     check.integer("restarts", restarts, minimum=0)
     w = prepared(problem, w)
+    size = np.abs(w)
     if kind == "average":
         estimate = expected_increase(
-            problem, w, radius * jnp.abs(w), rtol=rtol, confidence=confidence, max_evaluations=max_evaluations,
+            problem, w, jnp.asarray(radius * size), rtol=rtol, confidence=confidence, max_evaluations=max_evaluations,
             statistics=statistics, memory=memory, key=key,
         )  # fmt: skip
     else:
         estimate = largest_increase(
-            problem, w, jnp.abs(w), radius, steps=steps, restarts=restarts,
+            problem, w, jnp.asarray(size), radius, steps=steps, restarts=restarts,
             statistics=statistics, memory=memory, key=key,
         )  # fmt: skip
     return measured(estimate, statistics)

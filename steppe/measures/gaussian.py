@@ -86,8 +86,7 @@ class _Increase(NamedTuple):
         return pairs
 
     def rounding(self, key: Array) -> float:
-        steps = self.scale[None] * jax.random.normal(key, (_ROUNDED, self.w.size), self.w.dtype)
-        return rounding(self.problem, self.w, self.pieces, steps)
+        return rounding(self.problem, self.w, self.pieces, _steps(self.scale, key))
 
 
 def _sampled(increase: _Increase, *, rtol: float, delta: float, max_evaluations: int, key: Array) -> Estimate:
@@ -104,6 +103,11 @@ def _sampled(increase: _Increase, *, rtol: float, delta: float, max_evaluations:
     lower, upper = lower - error, upper + error
     converged = upper - lower <= rtol * abs(value)
     return Estimate(value, lower, upper, 1.0 - delta, 2 * len(sample) + 1, converged=converged)
+
+
+@jax.jit
+def _steps(scale: Array, key: Array) -> Array:
+    return scale[None] * jax.random.normal(key, (_ROUNDED, scale.size), scale.dtype)
 
 
 @eqx.filter_jit

@@ -1,7 +1,8 @@
 """How far the Hessian jumps where pre-activations that are within rounding of a kink switch sides."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -54,7 +55,7 @@ def blocks(problem: Problem, entries: Sequence[Entries], most: int, everyone: bo
         examples = affected[start : start + most]
         size = len(examples) if everyone else min(most, max(_FEW, 1 << (len(examples) - 1).bit_length()))
         index = np.concatenate([examples, np.full(size - len(examples), examples[0])])
-        x, y = jax.tree.map(lambda a, index=index: a[index], (problem.x, problem.y))
+        x, y = _taken((problem.x, problem.y), jnp.asarray(index))
         rows, places = [], []
         for e in entries:
             at = e.at.copy()
@@ -67,6 +68,7 @@ def blocks(problem: Problem, entries: Sequence[Entries], most: int, everyone: bo
         yield Block(eqx.tree_at(lambda p: (p.x, p.y), problem, (x, y)), size / n, rows, places)
 
 
+@jax.jit
 def direction(w: Array) -> Array:
     """One that the network does not know."""
     return jnp.cos(jnp.arange(w.size, dtype=w.dtype))
@@ -93,18 +95,18 @@ def shifts(block: Block, w: Array, entries: Sequence[Entries]) -> list[Array]:
 
 def exceeds(around: Sequence[Block], w: Array, entries: Sequence[Entries], limit: float) -> bool:
     """Whether ‖H₊ − H₋‖ > limit, or ‖g₊ − g₋‖ > limit × ‖w‖, between the two sides."""
-    far = limit * float(jnp.linalg.norm(w))
-    u = direction(w)
+    far = limit * float(np.linalg.norm(w))
+    u = np.asarray(direction(w))
     for _ in range(ROUNDS):
-        u = u / jnp.linalg.norm(u)
-        slope, product = jnp.zeros_like(w), jnp.zeros_like(w)
+        u = u / np.linalg.norm(u)
+        slope, product = np.zeros_like(u), np.zeros_like(u)
         for block in around:
-            here = _jump(block.problem, w, shifts(block, w, entries), u)
-            slope, product = slope + block.share * here[0], product + block.share * here[1]
-        u, size = product, float(jnp.linalg.norm(product))
-        if size > limit or float(jnp.linalg.norm(slope)) > far:
+            here = _jump(block.problem, w, shifts(block, w, entries), jnp.asarray(u))
+            slope, product = slope + block.share * np.asarray(here[0]), product + block.share * np.asarray(here[1])
+        u, size = product, float(np.linalg.norm(product))
+        if size > limit or float(np.linalg.norm(slope)) > far:
             return True
-        if size == 0:
+        if not 0 < size < np.inf:
             break
     return False
 
@@ -118,19 +120,36 @@ def parts(around: Sequence[Block], w: Array, entries: Sequence[Entries]) -> list
     return result
 
 
+@jax.jit
+def _taken(data: tuple[Any, Array], index: Array) -> tuple[Any, Array]:
+    taken: tuple[Any, Array] = jax.tree.map(lambda a: a[index], data)
+    return taken
+
+
 def _side(problem: Problem, w: Array, shifts: list[Array]) -> Array:
     return problem.criterion(shifted(problem.predict, shifts, problem.unravel(w), problem.x), problem.y)
+
+
+def _across(side: Callable[[Array], Any]) -> Any:
+    """side(1) − side(−1), the one after the other: compiled once, and held one at a time."""
+    return jax.tree.map(lambda a: a[0] - a[1], jax.lax.map(side, jnp.array([1.0, -1.0])))
+
+
+def _towards(sign: Array, shifts: list[Array]) -> list[Array]:
+    return [sign.astype(s.dtype) * s for s in shifts]
 
 
 @eqx.filter_jit
 def _jump(problem: Problem, w: Array, shifts: list[Array], u: Array) -> tuple[Array, Array]:
     """g₊ − g₋ and (H₊ − H₋)u."""
-    other = [-s for s in shifts]
 
-    def slopes(v: Array) -> Array:
-        return jax.grad(_side, 1)(problem, v, shifts) - jax.grad(_side, 1)(problem, v, other)
+    def side(sign: Array) -> tuple[Array, Array]:
+        moved: tuple[Array, Array] = jax.jvp(
+            lambda v: jax.grad(_side, 1)(problem, v, _towards(sign, shifts)), (w,), (u,)
+        )
+        return moved
 
-    jump: tuple[Array, Array] = jax.jvp(slopes, (w,), (u,))
+    jump: tuple[Array, Array] = _across(side)
     return jump
 
 
@@ -145,14 +164,12 @@ def _moves(problem: Problem, w: Array) -> list[Array]:
 
 @eqx.filter_jit
 def _parts(problem: Problem, w: Array, shifts: list[Array]) -> list[Array]:
-    other = [-s for s in shifts]
-
-    def slopes(v: Array) -> list[Array]:
-        above, below = jax.grad(_side, 2)(problem, v, shifts), jax.grad(_side, 2)(problem, v, other)
-        return [a - b for a, b in zip(above, below, strict=True)]
-
     d = direction(w)
-    jumps, bends = jax.jvp(slopes, (w,), (d,))
+
+    def side(sign: Array) -> Any:
+        return jax.jvp(lambda v: jax.grad(_side, 2)(problem, v, _towards(sign, shifts)), (w,), (d,))
+
+    jumps, bends = _across(side)
     length = jnp.linalg.norm(w)
     ratio = jnp.linalg.norm(d) / jnp.where(length > 0, length, 1.0)
     terms = zip(jumps, bends, _moves(problem, w), strict=True)

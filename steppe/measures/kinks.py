@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from steppe.problems import Problem
 
 # Bytes of pre-activations held at a time.
 _MEMORY = 2**28
-# What a product with the jump holds: two sides, each with values, their tangents and the slopes of both.
+# Of what a product with the jump holds: values, their tangents and the slopes of both, with room for as many again.
 _COPIES = 8
 
 
@@ -78,7 +78,7 @@ def kinks(problem: Problem, w: Array, *, rtol: float = 1e-3, sharpness: float | 
     Costs a forward pass; where something is found, a few products with the Hessian of the examples concerned, and
     without `sharpness` four with that of all.
 
-    >>> import steppe
+    >>> import jax.numpy as jnp, steppe
     >>> p = Problem(lambda w, x: jax.nn.relu(x @ w), jnp.array([1.0, -1.0]), jnp.array([[2.0, 1.0], [3.0, 3.0]]),
     ...             jnp.ones(2), steppe.losses.mse)
     >>> found = kinks(p, p.w0)                                      # 2 − 1 = 1, and 3 − 3 = 0
@@ -130,9 +130,10 @@ def _near(problem: Problem, w: Array, fits: int) -> list[Entries]:
 
 
 def _of_site(margin: Array, axis: int | None, start: int) -> Entries:
-    across = tolerance(_largest(margin), margin.dtype)
-    at = np.argwhere(np.asarray(jnp.abs(margin) <= across))
-    values = np.asarray(margin)[tuple(at.T)].astype(float)
+    near = np.asarray(margin)
+    across = tolerance(_largest(near), near.dtype)
+    at = np.argwhere(np.abs(near) <= across)
+    values = near[tuple(at.T)].astype(float)
     if axis is not None:
         at[:, axis] += start
     # Eight tolerances carry every one of them across its kink.
@@ -156,17 +157,17 @@ def _norm(problem: Problem, w: Array) -> float:
     """‖∇²L(w)‖ from below, by power iteration."""
     _, w, pieces = settled(hessian.model, problem, w, statistics=FULL_BATCH, memory=_MEMORY)
     product = Operator(Recomputed(problem, w, hessian.model, pieces), w.size, w.dtype, "hessian", FULL_BATCH)
-    u, size = kink_jump.direction(w), 1.0
+    u, size = np.asarray(kink_jump.direction(w)), 1.0
     for _ in range(kink_jump.ROUNDS):
-        u = product.matvec(u / jnp.linalg.norm(u))
-        size = float(jnp.linalg.norm(u))
-        if size == 0:
+        u = product(u / np.linalg.norm(u))
+        size = float(np.linalg.norm(u))
+        if not 0 < size < np.inf:
             break
     return size
 
 
-def _largest(h: Array) -> float:
-    return float(jnp.max(jnp.where(jnp.isfinite(h), jnp.abs(h), 0.0)))
+def _largest(h: NDArray[Any]) -> float:
+    return float(np.max(np.abs(h), initial=0.0, where=np.isfinite(h)))
 
 
 @eqx.filter_jit
@@ -178,9 +179,10 @@ def _example_axes(problem: Problem, w: Array) -> list[int | None]:
     """Which axis of each site counts the examples: the one that grows with their number. For a network that takes no
     more of them, or does something else with them, it is the first one, if it is as long."""
     more = jax.tree.map(lambda a: shaped((a.shape[0] + 1, *a.shape[1:]), a.dtype), problem.x)
-    now = eqx.filter_eval_shape(sites, problem.predict, problem.unravel(w), problem.x)
+    params = jax.eval_shape(problem.unravel, w)
+    now = eqx.filter_eval_shape(sites, problem.predict, params, problem.x)
     try:
-        then = eqx.filter_eval_shape(sites, problem.predict, problem.unravel(w), more)
+        then = eqx.filter_eval_shape(sites, problem.predict, params, more)
     except (TypeError, ValueError):
         then = []
     if len(then) != len(now):

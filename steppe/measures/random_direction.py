@@ -1,6 +1,7 @@
 """The other definition of sharpness in wen2023: the expected increase of the loss in a random direction."""
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from steppe import check
@@ -39,7 +40,7 @@ def random_direction_sharpness(
     """
     check_policy(problem, rtol=rtol, confidence=confidence, statistics=statistics, memory=memory, key=key)
     sigma = check.number("sigma", sigma, above=0.0)
-    scale = jnp.full(problem.w0.shape, sigma, problem.w0.dtype)
+    scale = jnp.asarray(np.full(problem.w0.shape, sigma, problem.w0.dtype))
     estimate = expected_increase(
         problem,
         w,

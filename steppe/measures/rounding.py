@@ -1,6 +1,8 @@
 """What rounding does to a difference of two losses, and the same problem in double precision, where it does less."""
 
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,7 +12,7 @@ from jax import Array
 from jax.extend import core
 
 from steppe.linalg.operator import ROUNDING
-from steppe.measures.equations import bodies, traced
+from steppe.measures.equations import bodies, shaped, traced
 from steppe.measures.operators.pieces import Pieces, Start, part
 from steppe.problems import Problem
 from steppe.problems.flat import ravel
@@ -18,7 +20,14 @@ from steppe.problems.flat import ravel
 
 def unit(problem: Problem) -> float:
     """The relative error of a computed loss: 16 ulp of the narrowest real numbers that the network works with."""
-    closed = traced(problem.loss, problem.w0)
+    leaves, structure = jax.tree.flatten(problem)
+    return _unit(structure, tuple((a.shape, a.dtype) for a in leaves), jax.dtypes.canonicalize_dtype(float))
+
+
+@lru_cache(maxsize=256)  # a network is looked at once, not at every step of a trajectory
+def _unit(structure: Any, shapes: tuple[tuple[tuple[int, ...], Any], ...], widest: Any) -> float:
+    problem = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
+    closed = traced(lambda problem: problem.loss(problem.w0), problem)
     dtypes = {problem.w0.dtype, *problem.unravel.dtypes, *_reals(closed)}
     return ROUNDING * max(float(jnp.finfo(dtype).eps) for dtype in dtypes)  # type: ignore[no-untyped-call]
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from steppe import check, losses
 from steppe.measures.kink_sites import tolerance
 from steppe.problems import Problem
+from steppe.problems.flat import Unravel
+from steppe.problems.problem import Predict
 
 _SMOOTH = (losses.mse, losses.half_mse, losses.cross_entropy)
 # The share of Σ|ℓ″| that may be in doubt: the relative precision that `sharpness` works to.
@@ -32,11 +34,13 @@ def refuse_kinked_loss(problem: Problem, w: Array) -> None:
     loss = problem.criterion
     if loss in _SMOOTH or (loss.name == "logistic" and loss == losses.logistic(smoothing=loss.smoothing)):
         return
-    f = _predictions(problem, w)
-    if not bool(jnp.all(jnp.isfinite(f))):
+    f = _predictions(problem.predict, problem.unravel, problem.x, w)
+    seen = np.asarray(f)
+    if not np.isfinite(seen).all():
         return  # the parameters are to blame, and the measure says so
-    step = 8 * tolerance(float(jnp.max(jnp.abs(f))), f.dtype)
-    slopes, bends = (np.asarray(a, dtype=float) for a in _along(problem, f, step * jnp.array(_TIMES, f.dtype)))
+    step = 8 * tolerance(float(np.abs(seen).max()), f.dtype)
+    times = jnp.asarray(step * np.array(_TIMES, f.dtype))
+    slopes, bends = (np.asarray(a, dtype=float) for a in _along(loss, f, problem.y, times))
     finite = np.isfinite(slopes) & np.isfinite(bends)
     if not finite.all():
         _refuse(loss, "whose derivatives are not finite", ~finite.all(axis=0))
@@ -70,20 +74,21 @@ def _refuse(loss: losses.Loss, trouble: str, where: NDArray[Any]) -> NoReturn:
     )
 
 
+# Compiled once for all losses of a network, and once for all networks with a loss.
 @eqx.filter_jit
-def _predictions(problem: Problem, w: Array) -> Array:
-    return problem.predictions(w)
+def _predictions(predict: Predict, unravel: Unravel, x: Any, w: Array) -> Array:
+    return predict(unravel(w), x)
 
 
 @eqx.filter_jit
-def _along(problem: Problem, f: Array, times: Array) -> tuple[Array, Array]:
+def _along(loss: losses.Loss, f: Array, y: Array, times: Array) -> tuple[Array, Array]:
     """φᵢ′(t) and φᵢ″(t), (times, examples)."""
     # Of both signs and of all sizes from ½ to 1½: no two outputs move alike, and none stays.
     angles = 1.0 + jnp.arange(f.size, dtype=f.dtype).reshape(f.shape)
     direction = jnp.sign(jnp.cos(angles)) + jnp.sin(jnp.sqrt(2.0) * angles) / 2
 
     def values(t: Array) -> Array:
-        return jax.vmap(problem.criterion.example)(f + t * direction, problem.y)
+        return jax.vmap(loss.example)(f + t * direction, y)
 
     def slopes(t: Array) -> Array:
         return jax.jvp(values, (t,), (jnp.ones_like(t),))[1]

@@ -1,6 +1,5 @@
 """tr ∇²L, with its two parts."""
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -39,7 +38,7 @@ def trace(
     that holds the truth with probability `confidence`; within `memory`, which at millions of parameters may end it
     before that width.
 
-    >>> import steppe
+    >>> import jax.numpy as jnp, steppe
     >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
     >>> trace(p, p.w0).value                                        # L = ½(w₁w₂ − 1)² at (1, 1)
     2.0
@@ -69,9 +68,9 @@ def trace(
     known = gauss_newton_trace(meant, w, pieces)
     rest = residual(problem, w, statistics=statistics, memory=memory)
     # tr(R + g/p I) = tr ∇²L: the accuracy asked for is that of the sum, and a multiple of I has no variance.
-    shift = known / w.size
+    shift = np.asarray(known)[()] / w.size
     total = linalg.xtrace(
-        lambda v: np.asarray(rest.matvec(v) + shift * jnp.asarray(v, w.dtype)),
+        lambda v: rest(v) + shift * np.asarray(v, w.dtype),
         w.size,
         rtol=rtol,
         confidence=confidence,

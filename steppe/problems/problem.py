@@ -42,7 +42,7 @@ class Problem:
         if not isinstance(loss, Loss):
             check.refuse("loss", "a loss of steppe.losses", loss, "Pass for example steppe.losses.mse.")
         w0, unravel = ravel(params)
-        x, y = _data(predict, unravel(w0), x, y, loss, w0.dtype)
+        x, y = _data(predict, jax.eval_shape(unravel, w0), x, y, loss, w0.dtype)
         self.__dict__.update(w0=w0, x=x, y=y, predict=predict, criterion=loss, unravel=unravel)
 
     def tree_flatten(self) -> tuple[tuple[Array, Any, Array], tuple[Predict, Loss, Unravel]]:
@@ -82,7 +82,9 @@ class Problem:
 
     def on(self, x: Any, y: Any) -> "Problem":
         """The same network, parameters and loss on other data, a test set for example."""
-        return Problem(self.predict, self.unravel(self.w0), x, y, self.criterion)
+        params = jax.eval_shape(self.unravel, self.w0)
+        x, y = _data(self.predict, params, x, y, self.criterion, self.w0.dtype)
+        return Problem.tree_unflatten((self.predict, self.criterion, self.unravel), (self.w0, x, y))
 
     def vector(self, w: Any) -> Array:
         """`w` as a flat vector of this problem, refused where it cannot be one. Accepts the pytree too."""

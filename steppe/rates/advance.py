@@ -14,8 +14,8 @@ from steppe.problems import Problem
 
 
 def advance(
-    problem: Problem, rates: NDArray[Any], w: Array, *, count: int, targets: NDArray[Any]
-) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+    problem: Problem, rates: NDArray[Any], w: NDArray[Any], *, count: int, targets: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """`count` steps from each row of w at its rate, fewer where its target is reached or its loss is lost.
 
     Returns the rows, the steps done and the halts. Each takes the steps of `steppe.run`, to the bit.
@@ -23,10 +23,12 @@ def advance(
     key, zero, most = jax.random.key(0), jnp.asarray(0), jnp.asarray(count)
     if len(rates) == 1:
         target = jnp.asarray(targets[0])
-        row, done, halt = generic.advance(problem, GD(rates[0]), w[0], None, key, zero, zero, most, target)
-        return row[None], np.asarray(done)[None], np.asarray(halt)[None]
-    rows, done, halts = _together(problem, jnp.asarray(rates), w, key, zero, most, jnp.asarray(targets))
-    return rows, np.asarray(done), np.asarray(halts)
+        one = generic.advance(problem, GD(rates[0]), jnp.asarray(w[0]), None, key, zero, zero, most, target)
+        row, done, halt = (np.asarray(a)[None] for a in one)
+        return row, done, halt
+    many = _together(problem, jnp.asarray(rates), jnp.asarray(w), key, zero, most, jnp.asarray(targets))
+    rows, done, halts = map(np.asarray, many)
+    return rows, done, halts
 
 
 @eqx.filter_jit

@@ -112,12 +112,13 @@ class Descents:
             filled = lanes + [lanes[0]] * (_size(len(lanes)) - len(lanes))
             # A target that is met at once: what fills the batch up takes no step.
             targets = np.array([lane.target if k < len(lanes) else np.inf for k, lane in enumerate(filled)])
-            rates, points = np.array([lane.lr for lane in filled]), jnp.stack([lane.w for lane in filled])
+            # In numpy: JAX would compile a program for each size of the batch.
+            rates, points = np.array([lane.lr for lane in filled]), np.stack([lane.w for lane in filled])
             rows, done, halts = advance(self.problem, rates, points, count=count, targets=targets)
             seconds = time.perf_counter() - before
             chunk = max(1, int(min(4 * chunk, count * _CHUNK_SECONDS / seconds)))
             for k, lane in enumerate(lanes):
-                lane.moved(self.problem, rows[k], int(done[k]), Halt(int(halts[k])))
+                lane.moved(self.problem, jnp.asarray(rows[k]), int(done[k]), Halt(int(halts[k])))
             lanes = [lane for lane in lanes if lane.outcome is None]
             self._report(lanes, count / seconds)
 

@@ -28,7 +28,7 @@ def predictor_norms(problem: Problem, w: Array) -> dict[str, float]:
     norms = {"output": float(np.sqrt(np.mean(np.sum(f.reshape(len(f), -1) ** 2, axis=1))))}
     if not isinstance(problem.x, Array) or not jnp.issubdtype(problem.x.dtype, jnp.floating):
         return norms
-    J = np.asarray(_derivatives(problem, problem.vector(w), problem.x[:EXAMPLES]), dtype=float)
+    J = np.asarray(_derivatives(problem, problem.vector(w)), dtype=float)
     singular = np.linalg.svd(J, compute_uv=False)
     frobenius = np.sqrt(np.sum(singular**2, axis=1))
     return norms | {"derivative": float(frobenius.mean()), "derivative_nuclear": float(singular.sum(axis=1).mean())}
@@ -38,9 +38,9 @@ _predictions = eqx.filter_jit(lambda problem, w: problem.predictions(w))
 
 
 @eqx.filter_jit
-def _derivatives(problem: Problem, w: Array, x: Array) -> Array:
+def _derivatives(problem: Problem, w: Array) -> Array:
     """(examples, outputs, inputs). A backward pass for each output; where examples see each other, summed over them."""
-    params = problem.unravel(w)
+    params, x = problem.unravel(w), problem.x[:EXAMPLES]
     f, back = jax.vjp(lambda x: problem.predict(params, x).reshape(x.shape[0], -1), x)
     units = jnp.broadcast_to(jnp.eye(f.shape[1], dtype=f.dtype)[:, None, :], (f.shape[1], *f.shape))
     (rows,) = jax.lax.map(back, units)

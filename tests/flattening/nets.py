@@ -9,6 +9,7 @@ import numpy as np
 import steppe
 from steppe.flattening import Neurons
 from steppe.measures.flattening.neurons import Arrays, exponents
+from steppe.problems.flat import ravel
 from steppe.problems.networks import MLP, OneHidden, TwoLayer, leaky_relu
 
 N, D, M = 5, 3, 4
@@ -97,8 +98,9 @@ def problem(name, seed=0, loss=steppe.losses.half_mse, dtype=np.float64):
     predict, params, inputs = NETS[name](seed)
     params = jax.tree.map(lambda a: np.asarray(a, dtype), params)
     x = np.random.default_rng(seed + 100).normal(size=(N, *inputs)).astype(dtype)
-    y = np.sign(np.asarray(predict(params, x)) + 0.1) if loss.name == "logistic" else np.asarray(predict(params, x))
-    return steppe.Problem(predict, params, x, y, loss)
+    w, unravel = ravel(params)
+    f = np.asarray(jacobian(predict, unravel)(w, x)[1])
+    return steppe.Problem(predict, params, x, np.sign(f + 0.1) if loss.name == "logistic" else f, loss)
 
 
 @functools.cache

@@ -105,11 +105,11 @@ def test_two_layers_of_higher_degree_by_hand(c):
 
 
 def test_single_precision():
-    p = problem("mlp", dtype=np.float32)
-    best = steppe.flatten(p, p.w0)
+    p = problem("two_layer", dtype=np.float32)
+    best, exact = steppe.flatten(p, p.w0), problem("two_layer")
     assert best.w.dtype == jnp.float32
     # Sums of a few dozen squares in float32.
-    assert best.value == pytest.approx(steppe.flatten(problem("mlp"), problem("mlp").w0).value, rel=1e-5)
+    assert best.value == pytest.approx(steppe.flatten(exact, exact.w0).value, rel=1e-5)
 
 
 def test_neurons_that_do_nothing():
@@ -129,8 +129,8 @@ def test_neurons_that_do_nothing():
 
 def test_a_network_that_is_dead_on_all_examples():
     """No curvature at all: nothing to flatten, and that is certain."""
-    params = {"W1": -np.ones((2, 1)), "W2": np.ones(2)}
-    p = steppe.Problem(TwoLayer(bias=False), params, np.ones((3, 1)), np.zeros(3), steppe.losses.half_mse)
+    params = {"W1": -np.ones((3, 1)), "b1": -np.ones(3), "W2": np.ones(3)}
+    p = steppe.Problem(TwoLayer(), params, np.ones((2, 1)), np.zeros(2), steppe.losses.half_mse)
     for measure in ("trace", "sharpness"):
         best = steppe.flatten(p, p.w0, measure=measure)
         assert (best.value, best.lower, best.gap) == (0.0, 0.0, 0.0)

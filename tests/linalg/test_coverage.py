@@ -1,4 +1,4 @@
-"""1,000 random trials over the planted spectra: an interval of confidence 0.99 covers the truth at least 985 times."""
+"""400 random trials over the planted spectra: an interval of confidence 0.99 covers the truth at least 396 times."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,9 @@ from steppe.linalg import hutchinson, hutchpp, largest, smallest, spectral_norm,
 
 from .planted import SPECTRA, plant, spectrum
 
-TRIALS = 1000
+# The nominal share, not less: the intervals are wider than they need be, and miss once in 400 or never. Ones that miss
+# three times in 100 would pass once in 100.
+TRIALS, COVERED = 400, 396
 NAMES = list(SPECTRA)
 
 
@@ -31,17 +33,17 @@ def test_extreme_eigenvalues(routine):
         covered += e.lower <= reduce(d) <= e.upper
         assert honest(e, 0.02)
         assert e.converged or abs(reduce(d)) < 1e-10
-    assert covered >= 985
+    assert covered >= COVERED
 
 
 def test_warm_starts_from_wrong_vectors():
     """The start is the second eigenvector: the certificate may not be led astray."""
     covered, rng = 0, np.random.default_rng(0)
-    for A, d, key in trials([12, 50], count=400):
-        start = np.linalg.eigh(A)[1][:, -2] if key % 7 == 0 else rng.standard_normal(len(d))
+    for A, d, key in trials([12, 50], count=220):
+        start = np.linalg.eigh(A)[1][:, -2] if key % 3 == 0 else rng.standard_normal(len(d))
         e = largest(lambda v, A=A: A @ v, len(d), rtol=0.05, start=start, key=key).estimate
         covered += e.lower <= d.max() <= e.upper
-    assert covered >= 394
+    assert covered >= 218
 
 
 @pytest.mark.parametrize("estimator", [hutchinson, hutchpp, xtrace])
@@ -52,4 +54,4 @@ def test_traces(estimator):
         slack = 1e-12 * np.abs(d).sum() if e.is_exact else 1e-14 * np.abs(d).sum()
         covered += e.lower - slack <= d.sum() <= e.upper + slack
         assert honest(e, 0.5)
-    assert covered >= 985
+    assert covered >= COVERED

@@ -53,7 +53,7 @@ def dense(p, w=None):
 
 
 def in_float32(p):
-    params = jax.tree.map(lambda a: a.astype(np.float32), p.unravel(p.w0))
+    params = jax.tree.map(lambda a: a.astype(np.float32), p.unravel(np.asarray(p.w0)))
     return steppe.Problem(p.predict, params, p.x, p.y, p.criterion)
 
 

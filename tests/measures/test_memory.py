@@ -21,7 +21,7 @@ def predict(params, x):
     return x @ params[-1]
 
 params = [rng.standard_normal((a, b), dtype=np.float32) / a**0.5 for a, b in zip(sizes, sizes[1:])]
-x = rng.standard_normal((60_000, 784), dtype=np.float32)
+x = rng.random((60_000, 784), dtype=np.float32) - 0.5
 problem = steppe.Problem(predict, params, x, rng.integers(0, 10, 60_000), steppe.losses.cross_entropy)
 assert problem.w0.size > 1_000_000
 estimate = measures.sharpness(problem, problem.w0, max_matvecs=1)

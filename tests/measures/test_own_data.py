@@ -1,5 +1,7 @@
 """Networks that were written for their own data: they hold some of it themselves, or its number of examples."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,17 +24,23 @@ NETWORKS = {
 }
 
 
+@functools.cache
 def own(name):
     x = None if name in ("a constant", "features") else X
     return steppe.Problem(NETWORKS[name], np.array([1.0, 0.5, -0.3]), x, np.ones(N), steppe.losses.mse)
 
 
+@functools.cache
+def dense(name):
+    """The Hessian of the loss and the Jacobian of the predictions, by autodiff."""
+    p = own(name)
+    return jax.tree.map(np.asarray, jax.jit(lambda w: (jax.hessian(p.loss)(w), jax.jacrev(p.predictions)(w)))(p.w0))
+
+
 @pytest.mark.parametrize("memory", [2.0**30, 100.0])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_example_counts_once(name, memory):
-    p = own(name)
-    H = np.asarray(jax.jit(jax.hessian(p.loss))(p.w0))
-    J = np.asarray(jax.jit(jax.jacrev(p.predictions))(p.w0))
+    p, (H, J) = own(name), dense(name)
     found = measures.trace(p, p.w0, memory=memory)
     np.testing.assert_allclose(found.value, np.trace(H), rtol=1e-12)
     np.testing.assert_allclose(found.parts["gauss_newton"].value, 2 / N * (J**2).sum(), rtol=1e-12)

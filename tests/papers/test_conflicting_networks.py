@@ -18,7 +18,7 @@ from steppe.papers.conflicting_biases.networks_ends import last
 from steppe.papers.conflicting_biases.networks_report import row_summary
 from steppe.papers.conflicting_biases.networks_scales import goals, spec
 from steppe.papers.conflicting_biases.networks_setting import Setting
-from steppe.papers.conflicting_biases.networks_specs import Swept
+from steppe.papers.conflicting_biases.networks_specs import DescentRun, Swept
 from steppe.papers.conflicting_biases.networks_table import row, rows, shown_in
 from steppe.papers.verdicts import measure, specs_needed
 from steppe.store import Store, address, canonical
@@ -79,10 +79,13 @@ def test_rows_become_problems_at_smoke_scale(name):
 @pytest.mark.parametrize("name", ["mup-relu-100x2-mnist-5k-mse-0.1", "fcn-relu-cifar-10-5k-mse-0.1-43-x5",
                                   "cnn-relu-mnist-5k-mse-0.1"])  # fmt: skip
 def test_flows_of_rows_reach_their_goals_at_smoke_scale(name):
-    """Narrower networks of these rows stall above the goals or take minutes; about 10,000 gradients are seconds."""
-    done = spec(row(name), "smoke").flow().compute(None, None)
+    """Narrower networks of these rows stall above the goals or take minutes; about 10,000 gradients are seconds.
+
+    Followed less closely, the same flow takes a third of the gradients or less.
+    """
+    done = replace(spec(row(name), "smoke").flow(), rtol=1e-2).compute(None, None)
     assert done.result["outcome"] == "reached"
-    assert done.params["flow.counts"][-1, 0] < 10_000
+    assert done.params["flow.counts"][-1, 0] < 3_000
 
 
 def tiny(loss="half_mse", activation="tanh"):
@@ -106,33 +109,45 @@ class Finished:
         return other
 
 
+def same(found, expected):
+    for name, column in expected.items():
+        np.testing.assert_array_equal(found[name], column, err_msg=name)
+
+
 @pytest.fixture(scope="module")
 def swept():
     return Finished(tiny())
 
 
 def test_a_sweep_of_runs_of_their_own_is_the_same_sweep(swept, tmp_path, monkeypatch):
-    """One run a rate in the store, made by two processes and put together; the numbers are those of one process."""
-    monkeypatch.setenv("JAX_ENABLE_X64", "true")  # the other processes too are to round as this one does
+    """One run a rate in the store, put together; the numbers are those of one call, by another process too."""
+    monkeypatch.setenv("JAX_ENABLE_X64", "true")  # the other process too is to round as this one does
     store, wanted = Store(tmp_path), replace(tiny(), steps=6000)
     assert wanted.apart
     assert not tiny().apart
-    (entry,) = execute([wanted], store, workers=2)
-    assert len(store.ids()) == 1 + 1 + len(MULTIPLES)  # the flow, the sweep, the runs
+    (entry,) = execute([wanted], store, workers=1)
+    ids = store.ids()
+    assert len(ids) == 1 + 1 + len(MULTIPLES)  # the flow, the sweep, the runs
     assert entry.result["outcomes"] == swept.result["outcomes"]
-    for name, column in swept.curves.items():
-        np.testing.assert_array_equal(entry.curves[name], column, err_msg=name)
+    one = next(id for id in ids if store.open(id).spec["kind"] == DescentRun.KIND)
+    here, together = store.open(one).curves, entry.curves
+    for id in (one, entry.id):
+        store.remove(id)
+    (again,) = execute([wanted], store, workers=2)
+    assert store.ids() == ids
+    same(store.open(one).curves, here)
+    assert again.result["outcomes"] == swept.result["outcomes"]
+    for curves in (together, again.curves):
+        same(curves, swept.curves)
 
 
 def test_the_grids_of_runs_of_their_own(tmp_path):
     """The rates and numbers of one call of the library: the plan is gone through again, from what is in the store."""
-    setting = Setting("fcn", "digits", "half_mse", n=20, test=50, activation="tanh", width=4, depth=1)
-    wanted = Swept(setting, (0.3,), share=2.0, patience=4.0, steps=6000, rtol=1e-2)
+    wanted = replace(tiny(), goals=(0.3,), share=0.3, steps=6000, multiples=())
     whole = Finished(wanted)
     (entry,) = execute([wanted], Store(tmp_path), workers=1)
     assert entry.result["runs"] == whole.result["runs"]
-    for name, column in whole.curves.items():
-        np.testing.assert_array_equal(entry.curves[name], column, err_msg=name)
+    same(entry.curves, whole.curves)
     assert set(whole.result["outcomes"]) > {"reached"}  # on until it is lost, so that the plan was asked several times
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import re
 import types
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,14 @@ from steppe.papers.wen2023.training import Row, Training
 from steppe.problems import Problem
 from steppe.problems.networks import SimBN, SimLN, TwoLayer
 from steppe.store import Store
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _flattest_once():
+    """Claims, table and tests ask the same of four networks, a few tenths of a second each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(theory, "worst_flattest", cache(theory.worst_flattest))
+        yield
 
 
 def stand_in(accuracy, trace, least=None, **given):
@@ -165,7 +174,7 @@ def test_smaller_nets_may_stay_farther_above_the_bound():
         assert claim.check({"fig11b": [run]}).holds is holds
 
 
-@pytest.mark.parametrize("d", [2, 5, 30])
+@pytest.mark.parametrize("d", [2, 30])
 def test_eq_5_in_closed_form(d):
     """trace = 2((d+1)/r² + r²), which r² = √(d+1) makes equal to the bound."""
     from steppe.constructions import generalising, printed
@@ -286,18 +295,19 @@ class TestProperties:
 
 @pytest.mark.parametrize("loss", ["mse", "logistic:0.2"])
 @pytest.mark.parametrize("depth", [2, 3])
-@pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
-def test_the_bound_at_the_nets_own_outputs_holds_and_is_eq_3_at_interpolation(loss, depth, scale):
+def test_the_bound_at_the_nets_own_outputs_holds_and_is_eq_3_at_interpolation(loss, depth):
     sizes = {"d": 4, "n": 6, "width": 7, "test": 1}
     spec = Training("bias", (Row(0.1, 0.0, 1, 0.0, 1),), depth=depth, loss=loss, precision="float64", **sizes)
     with jax.enable_x64(True):
         problem, _ = spec.problems()
-        w = scale * problem.w0
-        assert steppe.measures.trace(problem, w).value >= bounds.least_trace(problem, w)
-        # Labels moved to where the net is: there the bound is the theorem's.
-        if loss == "mse":
-            fitted = problem.on(problem.x, problem.predictions(w))
-            assert bounds.least_trace(problem, w) == pytest.approx(bounds.at_interpolation(spec, fitted), rel=1e-12)
+        for scale in (0.1, 1.0, 3.0):
+            w = scale * problem.w0
+            least = bounds.least_trace(problem, w)
+            assert steppe.measures.trace(problem, w).value >= least
+            # Labels moved to where the net is: there the bound is the theorem's.
+            if loss == "mse":
+                fitted = problem.on(problem.x, problem.predictions(w))
+                assert least == pytest.approx(bounds.at_interpolation(spec, fitted), rel=1e-12)
 
 
 def test_bounds_that_are_not_known_are_not_invented():
@@ -326,7 +336,7 @@ def test_a_training_records_what_the_figure_shows(tmp_path):
 
 
 def test_the_seed_decides_data_start_and_order():
-    a, b, c = (dataclasses.replace(SMALL, seed=s).compute(None, None) for s in (1, 1, 2))
+    a, b, c = (dataclasses.replace(SMALL, seed=s, per_decade=1).compute(None, None) for s in (1, 1, 2))
     np.testing.assert_array_equal(a.params["W1"], b.params["W1"])
     assert not np.array_equal(a.params["W1"], c.params["W1"])
 

@@ -1,8 +1,9 @@
 """A sweep is so many runs of gradient descent: the same steps however it is carried out, and known ends."""
 
+import functools
+
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -10,6 +11,8 @@ import steppe
 from steppe import measures, rates, until
 from steppe.check import ArgumentError
 from steppe.dynamics import GD
+from steppe.rates.ends import flow_row
+from steppe.rates.measured import norms, per_layer
 from steppe.rates.moments import PRODUCT
 from steppe.store import Checkpoint
 
@@ -17,6 +20,17 @@ from .nets import digits, factorisation
 
 GOALS = (0.3, 0.2)
 RATES = (0.1, 0.25, 0.5, 1.2, 40.0)
+
+
+@functools.cache
+def dense():
+    """∇²L of the digits."""
+    return jax.jit(jax.hessian(digits()[0].loss))
+
+
+@functools.cache
+def gradient():
+    return jax.jit(jax.value_and_grad(digits()[0].loss))
 
 
 @pytest.fixture(scope="module")
@@ -64,16 +78,16 @@ def test_what_is_measured_by_other_routes(swept):
     ends, point = swept.at(GOALS[-1]), swept.descents[1].reached[-1]
     w = point.w
     row = {name: float(column[1]) for name, column in ends.items()}
-    assert row["sharpness"] == pytest.approx(np.linalg.eigvalsh(jax.jit(jax.hessian(problem.loss))(w))[-1], rel=1e-3)
+    assert row["sharpness"] == pytest.approx(np.linalg.eigvalsh(dense()(w))[-1], rel=1e-3)
     flat = np.asarray(w)
-    layers = [np.asarray(a) for a in jax.tree.leaves(problem.unravel(w))]
+    layers = jax.tree.leaves(problem.unravel(flat))
     assert row["l1"] == pytest.approx(np.abs(flat).sum())
     assert row["l2"] == pytest.approx(np.sqrt(flat @ flat))
     nuclear = [np.linalg.svd(a, compute_uv=False).sum() for a in layers if a.ndim == 2]
     assert row["nuclear"] == pytest.approx(sum(nuclear))
-    assert row["l1[0]['W']"] == pytest.approx(np.abs(problem.unravel(w)[0]["W"]).sum())
-    assert row["from_start_l2"] == pytest.approx(float(jnp.linalg.norm(w - problem.w0)))
-    assert row["test_loss"] == pytest.approx(float(test.loss(w)))
+    assert row["l1[0]['W']"] == pytest.approx(np.abs(problem.unravel(flat)[0]["W"]).sum())
+    assert row["from_start_l2"] == pytest.approx(np.linalg.norm(flat - np.asarray(problem.w0)))
+    assert row["test_loss"] == pytest.approx(float(jax.jit(test.loss)(w)))
     assert row["test_accuracy"] == measures.accuracy(test, w).value
     assert row["train_loss"] <= GOALS[-1]
     assert row["limit"] == 2 / swept.descents[1].lr
@@ -83,29 +97,28 @@ def test_what_is_measured_by_other_routes(swept):
 
 
 def test_the_sharpness_of_every_end_is_certified(swept):
-    """The dense λ_max lies in every interval, 0.1% wide; so it does at the ends of the flow."""
+    """The dense λ_max lies in every interval, 0.1% wide; so it does at the ends of a flow, wherever they are."""
     problem, _ = digits()
-    dense = jax.jit(jax.hessian(problem.loss))
-    found = rates.sweep(problem, [0.25], goals=GOALS, share=1.0, critical=rates.critical_rate(problem, losses=GOALS))
     points = [point for descent in swept.descents for point in descent.reached]
     assert len(points) >= 6
-    for table, ends in ((swept.ends, points), (found.flow, found.critical)):
+    flowed = [rates.Critical(p.goal, "reached", p.w + 0.01, 1.0, 1.0, 1.0, 1.0, 1) for p in points[:2]]
+    flow = flow_row(problem, flowed, start=problem.w0, test=None, all_sharpness=False, key=0)
+    for table, ends in ((swept.ends, points), (flow, flowed)):
         columns = [table[f"sharpness{part}"] for part in ("_lower", "", "_upper")]
         rows = np.array(columns)[:, np.isfinite(columns[1])].T
         assert len(rows) == len(ends)
         for (lower, value, upper), end in zip(rows, ends, strict=True):
-            truth = np.linalg.eigvalsh(dense(end.w))[-1]
+            truth = np.linalg.eigvalsh(dense()(end.w))[-1]
             assert lower <= truth <= upper
             assert lower <= value <= upper <= lower + 1e-3 * value
 
 
 def test_the_mean_of_the_iterates_by_hand(swept):
-    problem, _ = digits()
     point, lr = swept.descents[2].reached[0], swept.descents[2].lr
-    w, iterates = point.w, []
+    w, iterates = np.asarray(point.w), []
     for _ in range(16):
         iterates.append(w)
-        w = w - lr * jax.grad(problem.loss)(w)
+        w = w - lr * np.asarray(gradient()(w)[1])
     np.testing.assert_allclose(point.centre, np.mean(iterates, axis=0), rtol=1e-10)
 
 
@@ -118,10 +131,9 @@ def test_loss_and_norms_are_recorded_more_often_than_sharpness(swept):
         assert (np.diff(steps) <= np.maximum(1, 0.1 * steps[:-1])).all()
         assert 0 < known.sum() < len(steps)
         assert known[np.isin(steps, [point.step for point in descent.reached])].all()
-        w, wanted = problem.w0, dict(zip(steps.astype(int), records["loss"], strict=True))
-        gradient = jax.jit(jax.value_and_grad(problem.loss))
+        w, wanted = np.asarray(problem.w0), dict(zip(steps.astype(int), records["loss"], strict=True))
         for step in range(int(steps[-1]) + 1):
-            loss, g = gradient(w)
+            loss, g = map(np.asarray, gradient()(w))
             if step in wanted:
                 assert wanted.pop(step) == pytest.approx(float(loss))
             w = w - descent.lr * g
@@ -200,28 +212,30 @@ def test_a_killed_sweep_goes_on_to_the_same_result(together, tmp_path):
 def test_norms_of_any_pytree():
     """One array, a list, a dictionary, a module of equinox: norms of all parameters are those of the flat vector."""
     x, y = np.random.default_rng(0).normal(size=(6, 3)), np.ones(6)
-    mlp, static = eqx.partition(eqx.nn.MLP(3, "scalar", 4, 1, key=jax.random.key(0)), eqx.is_array)
+    mlp, static = eqx.partition(eqx.filter_jit(eqx.nn.MLP)(3, "scalar", 4, 1, key=jax.random.key(0)), eqx.is_array)
     kinds = {
-        "array": (jnp.ones(3), lambda w, x: x @ w),
-        "list": ([jnp.ones((3, 2)), jnp.ones(2)], lambda w, x: x @ w[0] @ w[1]),
-        "dictionary": ({"a": jnp.ones((3, 2)), "b": jnp.ones(2)}, lambda w, x: x @ w["a"] @ w["b"]),
+        "array": (np.ones(3), lambda w, x: x @ w),
+        "list": ([np.ones((3, 2)), np.ones(2)], lambda w, x: x @ w[0] @ w[1]),
+        "dictionary": ({"a": np.ones((3, 2)), "b": np.ones(2)}, lambda w, x: x @ w["a"] @ w["b"]),
         "module": (mlp, lambda w, x: jax.vmap(eqx.combine(w, static))(x)),
     }
     for kind, (params, predict) in kinds.items():
         problem = steppe.Problem(predict, params, x, y, steppe.losses.half_mse)
-        # At the start all goals are reached: w and the mean of the iterates from there are known.
-        found = rates.sweep(problem, [1e-9], goals=[1e9]).ends
-        for name, order in (("l1", 1), ("l2", 2), ("nuclear", "nuclear")):
-            truth = steppe.measures.norm(problem, problem.w0, order=order).value
-            for column in (name, f"centre_{name}"):
-                assert found[column] == pytest.approx(truth, rel=1e-5), (kind, column)
+        found = norms(per_layer(problem, problem.w0))
+        w, matrices = np.asarray(problem.w0), [a for a in jax.tree.leaves(params) if a.ndim == 2]
+        truth = {"l1": np.abs(w).sum(), "l2": np.sqrt(w @ w)}
+        truth["nuclear"] = sum(np.linalg.svd(a, compute_uv=False).sum() for a in matrices)
+        assert found == pytest.approx(truth, rel=1e-5), kind
+    # The last one, in a sweep: at the start all goals are reached, w and the mean of the iterates from there are known.
+    ends = rates.sweep(problem, [1e-9], goals=[1e9]).ends
+    for name, value in truth.items():
+        for column in (name, f"centre_{name}"):
+            assert ends[column] == pytest.approx(value, rel=1e-5), column
 
 
 def test_a_run_that_is_lost_past_a_goal():
     """It has no mean of the iterates from there on; everything else is measured."""
-    x, y = np.random.default_rng(0).normal(size=(6, 3)), np.ones((6, 2))
-    problem = steppe.Problem(lambda w, x: x @ w[0] @ w[1], [np.ones((3, 4)), np.ones((4, 2))], x, y, steppe.losses.mse)
-    found = rates.sweep(problem, [1e-3, 50.0], goals=[1e3, 0.9])
+    found = rates.sweep(digits()[0], [0.5, 1e50], goals=[1e3, 0.3], share=1.0, together=False)
     assert [d.outcome for d in found.descents] == ["reached", "diverged"]
     ends = found.at(1e3)
     assert ends["outcome"].tolist() == [0, 0]

@@ -40,7 +40,7 @@ class SimBNKernel:
         self.training = t = Training(problem, dynamics, key, bias=net.bias, unit=BYTES // number.itemsize)
         activation: Any = activations.of(net.activation, t.number)
         self.activation = activation
-        self.m = len(problem.unravel(problem.w0)["W1"])
+        self.m = len(t.arrays(problem.w0)["W1"])
         self.rows = padded(self.m, TILE)
         n, columns = t.X.shape
         self.XT = aligned((columns, padded(n, BYTES // number.itemsize)), number)

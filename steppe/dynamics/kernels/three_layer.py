@@ -36,7 +36,7 @@ class ThreeLayerKernel:
     def __init__(self, problem: Problem, dynamics: Dynamics, key: int | None = None):
         net: Any = problem.predict
         self.training = t = Training(problem, dynamics, key, bias=net.bias)
-        self.size = k, m = problem.unravel(problem.w0)["W2"].shape
+        self.size = k, m = t.arrays(problem.w0)["W2"].shape
         lanes, rows = padded(m, LANES), padded(k, BLOCK)
         activation: Any = activations.of(net.activation, t.number)
         self.head = Head(activation, t.number(0))

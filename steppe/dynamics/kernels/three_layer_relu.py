@@ -43,7 +43,7 @@ class ThreeLayerReLUKernel:
     def __init__(self, problem: Problem, dynamics: Dynamics, key: int | None = None):
         net: Any = problem.predict
         self.training = t = Training(problem, dynamics, key, bias=net.bias)
-        self.size = k, m = problem.unravel(problem.w0)["W2"].shape
+        self.size = k, m = t.arrays(problem.w0)["W2"].shape
         activation: Any = activations.of(net.activation, t.number)
         columns = padded(k, BYTES // np.dtype(t.number).itemsize)
         self.network = Network(Head(activation, t.number(0)), t.X, m, columns, row_stride(columns, t.number))

@@ -57,9 +57,14 @@ class Training:
             and problem.x.ndim == 2
         )
 
+    def arrays(self, w: Array) -> dict[str, Floats]:
+        """All parameters by name. In numpy: JAX would compile a program for each new shape."""
+        flat: Any = np.asarray(w)
+        return {name: np.array(a) for name, a in self.problem.unravel(flat).items()}
+
     def params(self, w: Array) -> tuple[Floats, dict[str, Floats]]:
         """(W₁, b₁) as one matrix, scaled to the norm that is held if one is, and all parameters by name."""
-        params = {name: np.array(a) for name, a in self.problem.unravel(w).items()}
+        params = self.arrays(w)
         W = np.column_stack([params["W1"], params["b1"]]) if self.bias else params["W1"]
         if self.recipe.held and W.any():
             W *= self.number(self.recipe.norm / np.linalg.norm(W.astype(float)))

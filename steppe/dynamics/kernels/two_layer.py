@@ -34,7 +34,7 @@ class TwoLayerKernel:
     def __init__(self, problem: Problem, dynamics: Dynamics, key: int | None = None):
         net: Any = problem.predict
         self.training = t = Training(problem, dynamics, key, bias=net.bias)
-        self.m = len(problem.unravel(problem.w0)["W1"])
+        self.m = len(t.arrays(problem.w0)["W1"])
         lanes = padded(self.m, LANES)
         self.first = lanes * t.X.shape[1]  # numbers of W₁ in the state
         activation: Any = activations.of(net.activation, t.number)

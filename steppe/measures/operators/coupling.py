@@ -1,11 +1,15 @@
 """Whether a network treats each example alone, as all do without batch statistics."""
 
+from functools import lru_cache
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from steppe.measures.equations import shaped
 from steppe.measures.operators.pieces import part
 from steppe.problems import Problem
 
@@ -40,6 +44,13 @@ def takes(problem: Problem, w: Array, size: int) -> bool:
     >>> takes(p, p.w0, 2), takes(p, p.w0, 1)
     (True, False)
     """
+    leaves, structure = jax.tree.flatten((problem, w))
+    return _takes(structure, tuple((a.shape, a.dtype) for a in leaves), size)
+
+
+@lru_cache(maxsize=256)  # a network is looked at once, not at every measurement
+def _takes(structure: Any, shapes: tuple[tuple[tuple[int, ...], Any], ...], size: int) -> bool:
+    problem, w = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
     try:
         found = eqx.filter_eval_shape(lambda problem, w: part(problem, 0, size).predictions(w), problem, w)
     except (TypeError, ValueError):
@@ -47,6 +58,7 @@ def takes(problem: Problem, w: Array, size: int) -> bool:
     return bool(found.shape[0] == size)
 
 
+@jax.jit
 def _elsewhere(w: Array) -> Array:
     length = jnp.sqrt(jnp.mean(w**2))
     return w + jnp.where(length > 0, length, 1) * jax.random.normal(jax.random.key(0), w.shape, w.dtype)

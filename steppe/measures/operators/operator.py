@@ -45,10 +45,9 @@ class Operator(eqx.Module):
         if self.size > _DENSE:
             remedy = "Use products: operator.matvec, or the measures built on them."
             check.refuse("size", f"at most {_DENSE} for a dense matrix", self.size, remedy)
-        unit = jnp.eye(self.size, dtype=self.dtype)
         if self.size <= _FEW:
-            return jnp.stack([self.matvec(e) for e in unit], axis=1)
-        return _columns(self.product, unit)
+            return jnp.asarray(np.stack([self(e) for e in np.eye(self.size)], axis=1))
+        return _columns(self.product, jnp.eye(self.size, dtype=self.dtype))
 
 
 _apply = eqx.filter_jit(lambda product, v: product(v))

@@ -69,6 +69,8 @@ class Pieces:
 
 def part(problem: Problem, start: Start, size: int) -> Problem:
     """The same problem on `size` examples from `start` on."""
+    if isinstance(start, int) and (start, size) == (0, len(problem)):
+        return problem
 
     def cut(a: Array) -> Array:
         return jax.lax.dynamic_slice_in_dim(a, start, size)

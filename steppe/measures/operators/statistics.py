@@ -129,7 +129,9 @@ class _Held:
 
 
 def _with(problem: Problem, predict: Predict) -> Problem:
-    return Problem(predict, problem.unravel(problem.w0), problem.x, problem.y, problem.criterion)
+    # Its arrays are known to be right; to make them anew would compile a program for each.
+    static = (predict, problem.criterion, problem.unravel)
+    return Problem.tree_unflatten(static, (problem.w0, problem.x, problem.y))
 
 
 @eqx.filter_jit

@@ -1,9 +1,9 @@
 """The networks of conflicting-biases against PyTorch's modules: outputs with copied weights, initial distributions."""
 
+from functools import partial
 from itertools import chain
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
@@ -130,9 +130,9 @@ def test_resnet():
 def test_batch_and_layer_norm():
     params, x = shaken(batch_statistics.init(4, np.float64)), RNG.normal(size=(6, 4))
     module = fill_norm(nn.BatchNorm1d(4, dtype=torch.float64, momentum=1.0), params)
-    np.testing.assert_allclose(batch_statistics.apply(params, jnp.asarray(x)), numbers(module(t(x))), **CLOSE)
+    np.testing.assert_allclose(jax.jit(batch_statistics.apply)(params, x), numbers(module(t(x))), **CLOSE)
     layer = fill_norm(nn.LayerNorm(4, dtype=torch.float64), params)
-    np.testing.assert_allclose(token_norm.apply(params, jnp.asarray(x)), numbers(layer(t(x))), **CLOSE)
+    np.testing.assert_allclose(jax.jit(token_norm.apply)(params, x), numbers(layer(t(x))), **CLOSE)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -143,7 +143,7 @@ def test_attention(causal):
     fill_attention(module, params)
     mask = ~torch.ones(5, 5, dtype=torch.bool).tril() if causal else None
     theirs, _ = module(t(q), t(k), t(k), attn_mask=mask)
-    ours = attention.apply(params, jnp.asarray(q), jnp.asarray(k), heads=2, causal=causal)
+    ours = jax.jit(partial(attention.apply, heads=2, causal=causal))(params, q, k)
     np.testing.assert_allclose(ours, numbers(theirs), **CLOSE)
 
 
@@ -153,7 +153,7 @@ def test_encoder_layer(norm_first):
     module = nn.TransformerEncoderLayer(
         6, 2, 9, dropout=0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64
     )
-    ours = encoder_layer.apply(params, jnp.asarray(x), heads=2, activation=relu, norm_first=norm_first)
+    ours = jax.jit(partial(encoder_layer.apply, heads=2, activation=relu, norm_first=norm_first))(params, x)
     np.testing.assert_allclose(ours, numbers(fill_layer(module, params)(t(x))), **CLOSE)
 
 
@@ -203,9 +203,7 @@ def test_transformer():
     mask = nn.Transformer.generate_square_subsequent_mask(4, dtype=torch.float64)
     h = module(embedded("source"), embedded("shifted"), tgt_mask=mask)
     theirs = F.linear(h, t(params["linear"]["W"]), t(params["linear"]["b"]))
-    np.testing.assert_allclose(
-        jax.jit(network)(params, {k: jnp.asarray(v) for k, v in x.items()}), numbers(theirs), **CLOSE
-    )
+    np.testing.assert_allclose(jax.jit(network)(params, x), numbers(theirs), **CLOSE)
 
 
 def _pairs():
