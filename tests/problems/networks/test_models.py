@@ -36,7 +36,7 @@ def fcn(inputs, width, depth, outputs=10):
     return (inputs + 1) * width + (depth - 1) * (width + 1) * width + (width + 1) * outputs
 
 
-@pytest.mark.parametrize(("width", "depth"), [(200, 2), (400, 2), (600, 2), (200, 4), (200, 6), (600, 6)])
+@pytest.mark.parametrize(("width", "depth"), [(200, 2), (400, 2), (600, 2), (2000, 2), (200, 4), (200, 6), (600, 6)])
 @pytest.mark.parametrize("inputs", [MNIST, CIFAR], ids=["mnist", "cifar"])
 def test_parameters_of_fcns(inputs, width, depth):
     assert count(FCN((width,) * depth), inputs) == fcn(int(np.prod(inputs)), width, depth)
@@ -108,15 +108,15 @@ def _small(name):
     return problem, problem.w0 + 0.3 * rng.normal(size=v.size), v / np.linalg.norm(v)
 
 
-# Five points h apart: truncation h⁴ times the next derivative but one, rounding 1e-16 / h².
-H, FIRST, SECOND = 1e-3, np.array([1, -8, 0, 8, -1]) / 12, np.array([-1, 16, -30, 16, -1]) / 12
+# Five points h apart: truncation h⁴ times a sixth derivative, rounding 1e-16 / h².
+H, SECOND = 1e-3, np.array([-1, 16, -30, 16, -1]) / 12
 
 
 def _points(w, v):
     return np.asarray(w)[None] + H * np.arange(-2, 3)[:, None] * v[None]
 
 
-@pytest.mark.parametrize("name", ["fcn-kernel", "resnet", "decoder"])
+@pytest.mark.parametrize("name", ["fcn-kernel", "resnet", "vit", "decoder"])
 def test_products_are_second_differences_of_the_loss(name):
     """Those of a CNN with its largest pixels: below."""
     problem, w, v = _small(name)
@@ -131,15 +131,6 @@ def test_products_are_second_differences_of_the_loss(name):
     values, bends = map(np.asarray, along(_points(w, v)))
     assert bends[2] == pytest.approx(values @ SECOND / H**2, rel=1e-7, abs=1e-9)
     assert abs(bends[2]) > 1e-3
-
-
-def test_gradients_are_differences_of_the_loss():
-    """Of a ViT, which shares what is curved in it, attention and norms, with the decoder."""
-    problem, w, v = _small("vit")
-    values, gradients = jax.jit(lambda points: jax.lax.map(jax.value_and_grad(problem.loss), points))(_points(w, v))
-    slope = np.asarray(gradients)[2] @ v
-    assert slope == pytest.approx(np.asarray(values) @ FIRST / H, rel=1e-7, abs=1e-9)
-    assert abs(slope) > 1e-4
 
 
 @pytest.mark.parametrize("name", ["fcn", "cnn-bn"])
