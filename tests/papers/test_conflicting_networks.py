@@ -79,13 +79,10 @@ def test_rows_become_problems_at_smoke_scale(name):
 @pytest.mark.parametrize("name", ["mup-relu-100x2-mnist-5k-mse-0.1", "fcn-relu-cifar-10-5k-mse-0.1-43-x5",
                                   "cnn-relu-mnist-5k-mse-0.1"])  # fmt: skip
 def test_flows_of_rows_reach_their_goals_at_smoke_scale(name):
-    """Narrower networks of these rows stall above the goals or take minutes; about 10,000 gradients are seconds.
-
-    Followed less closely, the same flow takes a third of the gradients or less.
-    """
-    done = replace(spec(row(name), "smoke").flow(), rtol=1e-2).compute(None, None)
+    """Narrower networks of these rows stall above the goals or take minutes; about 10,000 gradients are seconds."""
+    done = spec(row(name), "smoke").flow().compute(None, None)
     assert done.result["outcome"] == "reached"
-    assert done.params["flow.counts"][-1, 0] < 3_000
+    assert done.params["flow.counts"][-1, 0] < 10_000
 
 
 def tiny(loss="half_mse", activation="tanh"):
