@@ -12,17 +12,19 @@ from hypothesis import strategies as st
 import steppe
 from steppe import losses, until, when
 from steppe.dynamics import RKC2, Flow
+from steppe.dynamics.flow.judge import Tolerance
 from steppe.dynamics.flow.radius import SETTLED
 from steppe.dynamics.flow.rkc2 import SAFETY
 from steppe.dynamics.flow.settle import MOST, settle
 from steppe.dynamics.flow.state import Point
-from steppe.dynamics.flow.step import _allowed, _attempt, _untried, start, step
+from steppe.dynamics.flow.step import _attempt, _untried, start, step
 from steppe.problems import build, data, networks
 
 RADIUS = 1e3
 
 # What a step may err, in units of its gradients and of the way.
 STEP_RTOL = 1e-3
+TOLERANCE = Tolerance(jnp.asarray(STEP_RTOL), jnp.asarray(STEP_RTOL))
 
 
 def quadratic(spectrum):
@@ -84,10 +86,10 @@ def test_steps_are_at_most_half_of_the_one_before():
 def across_a_kink(stiffness, share, horizon):
     """The step tried, and the error that it is judged by."""
     gradient = jax.value_and_grad(lambda w: 0.5 * stiffness * (w[0] - jax.nn.relu(w[1])) ** 2 + w[1])
-    w, rtol = jnp.stack([share / 2 + 0.5 / stiffness, share / 2]), jnp.asarray(STEP_RTOL)
+    w = jnp.stack([share / 2 + 0.5 / stiffness, share / 2])
     state = start(w, w, *gradient(w), jnp.asarray(horizon))._replace(h=jnp.asarray(1.0))
-    trial = _attempt(gradient, RKC2(), rtol, state, _untried(state))
-    return trial, trial.error * _allowed(rtol, state, trial.attempt)
+    trial = _attempt(gradient, RKC2(), TOLERANCE, state, _untried(state))
+    return trial, trial.judgement.off
 
 
 @pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.8])
@@ -120,7 +122,7 @@ def judged_with(radius, spectrum, w):
     state = start(2 * w, w, *quadratic(spectrum)(w), jnp.asarray(np.inf))
     known = state.radius._replace(value=radius, since=jnp.ones_like(state.radius.since))
     problem = SimpleNamespace(loss=lambda w: quadratic(spectrum)(w)[0])
-    return step(problem, RKC2(), jnp.asarray(STEP_RTOL), state._replace(h=jnp.asarray(0.1), radius=known))
+    return step(problem, RKC2(), TOLERANCE, state._replace(h=jnp.asarray(0.1), radius=known))
 
 
 @pytest.mark.parametrize("stiff", [1e-2, 1e-5])
@@ -148,13 +150,13 @@ def test_the_end_of_a_flow_is_not_passed_by_settling(time):
 
 
 def test_the_loss_falls_along_the_flow_of_a_network_with_kinks_everywhere():
-    """Along a flow dL/dt = −‖g‖². Without settling ‖g‖² is more than twice what the loss has fallen by a time in 15% of
-    these steps; with it in 1.5%."""
+    """Along a flow dL/dt = −‖g‖². Without settling ‖g‖² is more than twice what the loss has fallen by a time in 11% of
+    these steps; with it in 1.3%."""
     net = networks.CNN((4, 4), networks.relu, batch_norm=True)
     problem, _ = build(net, data.digits(60), losses.cross_entropy)
     loss, square = jax.jit(problem.loss), jax.jit(lambda w: jnp.sum(jax.grad(problem.loss)(w) ** 2))
     record = {"loss": lambda p, w: loss(w), "square": lambda p, w: square(w)}
-    found = steppe.run(problem, Flow(1e-2), stop=until.loss(0.1), record=record, when=when.every(steps=1)).records
+    found = steppe.run(problem, Flow(3e-3), stop=until.loss(0.1), record=record, when=when.every(steps=1)).records
     fall = -np.diff(found["loss"])
     assert (fall < 0).mean() <= 0.01
     assert (np.diff(found["time"]) * found["square"][1:] > 2 * fall).mean() <= 0.05

@@ -10,10 +10,10 @@ from jax.typing import ArrayLike
 
 from steppe import check
 from steppe.dynamics.base import Dynamics, rate
+from steppe.dynamics.flow.judge import ROUNDING, Tolerance
 from steppe.dynamics.flow.method import Method
 from steppe.dynamics.flow.rk4 import RK4
 from steppe.dynamics.flow.rkc2 import RKC2
-from steppe.dynamics.flow.step import ROUNDING
 from steppe.problems import Problem
 
 _METHODS: dict[str, Method] = {"rkc2": RKC2(), "rk4": RK4()}
@@ -76,9 +76,10 @@ class Flow(Dynamics):
             check.refuse("rtol", f"at least {least:.1g} in {dtype}", float(self.rtol), "Use float64 for a smaller one.")
 
     @property
-    def step_rtol(self) -> Array:
-        """The error allowed for each gradient of a step: h^p in all is h^{p+1} a step, p the order of the method."""
-        return _STEPS * self.rtol ** (1 + 1 / self.method.order)
+    def tolerance(self) -> Tolerance:
+        """For each gradient of a step: h^p in all is h^{p+1} a step, p the order of the method. Across a kink, whose
+        error does not add up with others: rtol itself."""
+        return Tolerance(_STEPS * self.rtol ** (1 + 1 / self.method.order), self.rtol)
 
     def gradients(self, state: Any, steps: int) -> int:
         return int(state.gradients)

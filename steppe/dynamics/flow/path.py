@@ -88,7 +88,7 @@ def _advance(
 
     def body(carry: tuple[State, Array, Array]) -> tuple[State, Array, Array]:
         state, done, _ = carry
-        new = step(problem, flow.method, flow.step_rtol, state)
+        new = step(problem, flow.method, flow.tolerance, state)
         return new, done + (new.now.t > state.now.t), halted(new)
 
     begin = (state, jnp.zeros_like(count), halted(state))

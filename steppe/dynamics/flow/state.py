@@ -30,6 +30,7 @@ class State(NamedTuple):
     still: Array  # steps since the loss was at its least
     stuck: Array  # no step, however short, is possible
     horizon: Array  # the time at which the flow ends
+    kinked: Array  # steps to come whose errors are held to be those of kinks
 
 
 def interpolate(before: Point, now: Point, t: Array) -> Array:
