@@ -36,9 +36,11 @@ def path_panel(ends: Ends, quantity: str, *, titled: bool = True) -> dict[str, A
     """A quantity along three runs, against η · iterations (figure 13): below, at and far above η_c."""
     labels = {"loss": "training loss", "distance_l1": "ℓ1 distance to the start"} | dict(LABELS)
     series, levels = [], []
-    for k, colour in zip(chosen(ends), ("blue", "orange", "green"), strict=False):
+    runs = chosen(ends)
+    for k, colour in zip(runs, ("blue", "orange", "green"), strict=False):
         lr, path = ends.rates[k], ends.path(k)
-        name = f"η = {lr / ends.critical:.2g} $\\eta_c$"
+        # The largest is another one in every sweep, and a colour has one name in the legend.
+        name = "the largest that reached the loss" if k == runs[-1] else f"η = {lr / ends.critical:.2g} $\\eta_c$"
         known = np.isfinite(path[quantity])  # sharpness is not measured wherever loss and norms are
         series.append(series_of(lr * path["step"][known], path[quantity][known], "line", colour, name))
         if quantity == "sharpness":
