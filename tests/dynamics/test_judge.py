@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 import steppe
 from steppe import losses, until
 from steppe.dynamics import Flow
-from steppe.dynamics.flow.judge import HELD, SHORT, Judgement, judge, takes_back
+from steppe.dynamics.flow.judge import HELD, SHORT, Allowed, Judgement, judge, takes_back
 from steppe.dynamics.flow.step import start, step
 from steppe.problems import networks
 
@@ -22,8 +22,10 @@ def judged(off, h, *, before=None, back=False, kinked=0, allowed=1.0, kink=30.0,
     first = before is None
     length, was_off = (0.0, 0.0) if first else before
     last = Judgement(*jnp.array([length, was_off, 0.0]), jnp.asarray(False), jnp.asarray(h), jnp.asarray(kinked))
-    numbers = jnp.array([off, h, radius, allowed, kink])
-    return judge(*numbers, jnp.asarray(back), order=2, last=last, first=jnp.asarray(first))
+    off, h, radius, smooth, kink = jnp.array([off, h, radius, allowed, kink])
+    return judge(
+        off, h, radius, Allowed(smooth, kink), back=jnp.asarray(back), order=2, last=last, first=jnp.asarray(first)
+    )
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,13 @@ class Tolerance(NamedTuple):
     kink: Array
 
 
+class Allowed(NamedTuple):
+    """What one step may err: where all is smooth, and across a kink."""
+
+    smooth: Array
+    kink: Array
+
+
 class Judgement(NamedTuple):
     """Of a step of length h: its error, and in units of what is allowed; how long the next may be."""
 
@@ -49,18 +56,9 @@ def unjudged(h: Array, kinked: Array, accepted: Array) -> Judgement:
 
 
 def judge(
-    off: Array,
-    h: Array,
-    radius: Array,
-    allowed: Array,
-    kink: Array,
-    back: Array,
-    *,
-    order: int,
-    last: Judgement,
-    first: Array,
+    off: Array, h: Array, radius: Array, may: Allowed, *, back: Array, order: int, last: Judgement, first: Array
 ) -> Judgement:
-    """Of an attempt that is off by so much, where `allowed` is and `kink` would be across a kink.
+    """Of an attempt that is off by so much, where it `may` be by so much.
 
     `back`: its error takes back that of the step before. `last` was the attempt before it, unless it is the `first`.
 
@@ -72,9 +70,9 @@ def judge(
     slow = ~first & (last.h * radius <= SHORT) & (off > last.off * (h / jnp.where(first, h, last.h)) ** ORDER)
     seen = short & (slow | back)
     kinked = jnp.where(seen, HELD, last.kinked)
-    error = off / allowed
-    loose = (kinked > 0) & short & (error > 1) & (kink > allowed)
-    error = jnp.where(loose, off / kink, error)
+    error = off / may.smooth
+    loose = (kinked > 0) & short & (error > 1) & (may.kink > may.smooth)
+    error = jnp.where(loose, off / may.kink, error)
     error = jnp.where(jnp.isfinite(error), error, jnp.inf)
     accepted = error <= 1
     # From this error alone: where kinks make it jump, its trend, which RKC takes into account, is noise, and steps that
@@ -92,17 +90,18 @@ def takes_back(off: Array, before: Array, length: Array, radius: Array) -> Array
     return (product < BACK * norm(off) * norm(before)) & (length * radius <= SHORT)
 
 
-def allowed(tolerance: Tolerance, origin: Array, before: Array, w: Array, gradients: Array) -> tuple[Array, Array]:
-    """The errors that a step to w of so many gradients may make: where all is smooth, and across a kink.
+def allowed(tolerance: Tolerance, origin: Array, before: Array, w: Array, gradients: Array) -> Allowed:
+    """The error that a step to w of so many gradients may make.
 
-    Where it is smooth: as many times as much as it takes gradients, and a share of the way so far. The sum of all
+    Where all is smooth: as many times as much as it takes gradients, and a share of the way so far. The sum of all
     errors is least, for the gradients in all, where each step's is in proportion to what it costs. And what an early
     error is large or small against is the way so far, not ‖w‖: a network that learns makes it grow.
     """
     numbers = np.finfo(w.dtype)
     size = jnp.maximum(jnp.maximum(norm(before), norm(w)), numbers.tiny)
     way = jnp.clip(norm(w - origin), LEAST_WAY * size, size)
-    return jnp.maximum(tolerance.gradient * gradients * way, ROUNDING * numbers.eps * size), tolerance.kink * way
+    smooth = jnp.maximum(tolerance.gradient * gradients * way, ROUNDING * numbers.eps * size)
+    return Allowed(smooth, tolerance.kink * way)
 
 
 def norm(v: Array) -> Array:

@@ -100,12 +100,10 @@ def _attempt(gradient: Gradient, method: Method, tolerance: Tolerance, state: St
         end = _select(settled.t <= state.horizon, settled, end)
         spent = spent + settling
     fine = jnp.isfinite(end.loss) & jnp.all(jnp.isfinite(end.g))
-    judgement = judge(
-        jnp.where(fine, norm(off), jnp.inf), h, bound,
-        *allowed(tolerance, state.origin, now.w, new.w, new.gradients),
-        takes_back(off, _last_error(state), now.t - state.before.t, bound),
-        order=method.order, last=last, first=trial.rejections == 0,
-    )  # fmt: skip
+    may = allowed(tolerance, state.origin, now.w, new.w, new.gradients)
+    back = takes_back(off, _last_error(state), now.t - state.before.t, bound)
+    size, first_try = jnp.where(fine, norm(off), jnp.inf), trial.rejections == 0
+    judgement = judge(size, h, bound, may, back=back, order=method.order, last=last, first=first_try)
     # A step cut by the horizon says nothing of the next.
     cut = judgement.accepted & (h < wanted)
     judgement = judgement._replace(next_h=judgement.next_h * jnp.where(cut, wanted / h, 1))
