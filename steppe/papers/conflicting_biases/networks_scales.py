@@ -35,7 +35,7 @@ _WIDE, _LAPTOP_WIDE, _WIDE_EXAMPLES = 300, (0.75, 1.0, 1.25, 1.5, 2.0, 4.0, 8.0)
 # way with fewer; where a step takes long they would take an hour.
 _LAPTOP_SHARE: Mapping[Architecture, float] = {"fcn": 2.0, "resnet": 0.2}
 # Kinks everywhere and a sharpness that grows steeply: at the rtol of the other rows w is right to 0.5% of its way and
-# s_GF 8% (ViT) and 15% (ResNet) below that of gradient descent at small rates.
+# s_GF 8% (ViT) and 13% (ResNet) below what gradient descent meets at small rates.
 _RTOL: Mapping[Architecture, float] = {"vit": 1e-3, "resnet": 1e-3}
 # Rows of the paper's own scale whose grids would take a day (here 500,000 steps of 13 GFLOP, a fourth of them at the
 # least rate): some of the fine grid's rates, and some up to divergence.
