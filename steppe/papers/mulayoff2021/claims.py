@@ -3,7 +3,7 @@
 from steppe.papers.catalogue import Claim
 from steppe.papers.mulayoff2021 import curve_checks as curves
 from steppe.papers.mulayoff2021 import minimum_checks as minima
-from steppe.papers.mulayoff2021 import theory
+from steppe.papers.mulayoff2021 import formula_checks as theory
 from steppe.papers.mulayoff2021.minimum_checks import ALL
 
 CLAIMS = (
