@@ -17,9 +17,9 @@ x = jax.random.normal(k3, (50, 3))
 y = jnp.sin(x[:, 0])
 
 problem = steppe.Problem(predict, params, x, y, loss=steppe.losses.half_mse)
-before = steppe.measures.trace(problem, problem.w0)
+before = steppe.measures._trace(problem, problem.w0)
 run = steppe.run(problem, steppe.dynamics.GD(0.1), stop=steppe.until.loss(1e-3) | steppe.until.steps(20_000))
-after = steppe.measures.trace(problem, run.w)
+after = steppe.measures._trace(problem, run.w)
 print(f"{run.outcome} after {run.steps} steps; trace {before.value:.3f} -> {after.value:.3f}")
 print({name: round(part.value, 4) for name, part in after.parts.items()})
 

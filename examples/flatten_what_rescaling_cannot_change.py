@@ -71,7 +71,7 @@ for name, (network, params, inputs, layers) in networks.items():
             panel[measure]["invariant"].append(least.value)
     panels.append(panel)
     # The same by the measures themselves, at the last rescaling.
-    assert np.isclose(steppe.measures.trace(problem, w).value, panel["trace"]["plain"][-1], rtol=1e-6)
+    assert np.isclose(steppe.measures._trace(problem, w).value, panel["trace"]["plain"][-1], rtol=1e-6)
     assert steppe.measures.invariant_trace(problem, w, layers=layers).value == panel["trace"]["invariant"][-1]
     low, *_, high = sorted(panel["sharpness"]["plain"])
     print(f"{name}: λ_max from {low:.3g} to {high:.3g},", end=" ")

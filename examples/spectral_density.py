@@ -7,8 +7,8 @@ import numpy as np
 
 import steppe
 from steppe import figures, measures
-from steppe.problems.data import xor
-from steppe.problems.networks import TwoLayer
+from steppe.data import xor
+from steppe.networks import TwoLayer
 
 LR = 0.2
 data, network = xor(d=12, n=100, key=0), TwoLayer()

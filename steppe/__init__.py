@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Problem": "steppe.problems",
+    "Problem": "steppe.problem",
     "Estimate": "steppe.estimate",
     "critical_rate": "steppe.rates",
     "flatten": "steppe.flattening",
@@ -17,13 +17,14 @@ _HOMES = {
     "Store": "steppe.store",
 }
 _MODULES = (
-    "constructions",
+    "curvature",
+    "data",
     "dynamics",
     "flattening",
     "linalg",
     "losses",
     "measures",
-    "problems",
+    "networks",
     "rates",
     "until",
     "when",
@@ -32,20 +33,21 @@ _MODULES = (
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
-    from steppe import constructions as constructions
+    from steppe import curvature as curvature
+    from steppe import data as data
     from steppe import dynamics as dynamics
     from steppe import flattening as flattening
     from steppe import linalg as linalg
     from steppe import losses as losses
     from steppe import measures as measures
-    from steppe import problems as problems
+    from steppe import networks as networks
     from steppe import rates as rates
     from steppe import until as until
     from steppe import when as when
-    from steppe.dynamics.run import run as run
+    from steppe.dynamics import run as run
     from steppe.estimate import Estimate as Estimate
     from steppe.flattening import flatten as flatten
-    from steppe.problems import Problem as Problem
+    from steppe.problem import Problem as Problem
     from steppe.rates import critical_rate as critical_rate
     from steppe.store import Store as Store
 

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import steppe
-from steppe.problems.data import xor
-from steppe.problems.networks import TwoLayer
+from steppe.data import xor
+from steppe.networks import TwoLayer
 
 
 def two_layer(*, bias=True, d=6, n=9, width=7, loss=steppe.losses.mse, dtype=np.float64, key=0):

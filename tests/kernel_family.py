@@ -8,12 +8,12 @@ import numba
 import numpy as np
 
 import steppe
-from steppe import losses
-from steppe.dynamics import GD, SAM, LabelNoise, Projected, kernels
-from steppe.dynamics.kernels.compiled import OPTIONS
-from steppe.dynamics.order import block
-from steppe.dynamics.path import Halt
-from steppe.problems.networks import MLP, SimBN, SimLN, TwoLayer, leaky_relu, softplus
+from steppe import kernels, losses
+from steppe.activations import leaky_relu, softplus
+from steppe.dynamics import GD, SAM, LabelNoise, Projected
+from steppe.kernels.path import Halt, block
+from steppe.kernels.simd import OPTIONS
+from steppe.networks import MLP, SimBN, SimLN, TwoLayer
 
 LOGISTIC = losses.logistic(smoothing=0.2)
 LOSSES = {"mse": losses.mse, "half-mse": losses.half_mse, "logistic": losses.logistic(), "smoothed": LOGISTIC}
@@ -94,7 +94,7 @@ def advance(path, p, dynamics, steps, *, cut=None, w=None, target=-np.inf):
 
 
 def build(p, dynamics):
-    return kernels.build(p, dynamics, KEY)
+    return kernels.build(p, dynamics.recipe(), KEY)
 
 
 def callable_part(part):

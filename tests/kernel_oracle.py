@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 
 from steppe.dynamics import SAM, LabelNoise, Projected
-from steppe.dynamics.label_noise import draw, step_key
-from steppe.problems.networks import SimBN, SimLN
+from steppe.dynamics._wrappers import draw, step_key
+from steppe.networks import SimBN, SimLN
 
 
 def sigmoid(t):

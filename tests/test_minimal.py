@@ -9,7 +9,7 @@ import pytest
 import steppe
 from steppe import measures
 from steppe.dynamics import SAM
-from steppe.dynamics.order import block
+from steppe.kernels.path import block
 from steppe.papers.wen2023.training import Row, Training
 
 ROOT = Path(__file__).parent.parent

@@ -6,7 +6,7 @@ import pytest
 from store.toy import Count, Total
 
 from steppe.store import Store, StoreError, address
-from steppe.sweep import Interrupted, execute
+from steppe.sweep._engine import Interrupted, execute
 
 
 def test_in_order_and_each_once(tmp_path):

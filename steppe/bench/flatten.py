@@ -11,10 +11,20 @@ import numpy as np
 
 from steppe import losses
 from steppe.bench import Ratio
-from steppe.flattening import Flattened, flatten
-from steppe.linalg.rescaling import OUTSIDE, Flattest, Rescaling, balance, exponents, flattest, lower_bound, merged
-from steppe.measures.flattening import curvature
-from steppe.problems import Problem
+from steppe.flattening import (
+    OUTSIDE,
+    Flattened,
+    Flattest,
+    Rescaling,
+    balance,
+    exponents,
+    flatten,
+    flattest,
+    lower_bound,
+    merged,
+)
+from steppe.flattening import _jacobian as curvature
+from steppe.problem import Problem
 
 # Widths of the layers and examples: for the trace, and for λ_max, whose every step is an eigenvalue problem.
 TRACE, SHARPNESS = ((784, 100, 100, 10), 200), ((10, 16, 16, 2), 20)

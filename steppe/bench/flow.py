@@ -18,12 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from steppe import losses, measures, until, when
+from steppe import data, losses, measures, networks, until, when
 from steppe.bench import Ratio
 from steppe.bench.three_cornered import own_errors
-from steppe.dynamics import GD, Flow, Run, run
-from steppe.dynamics.flow import RK4
-from steppe.problems import Problem, build, data, networks
+from steppe.dynamics import GD, Run, run
+from steppe.dynamics._flow import RK4, Flow
+from steppe.networks import build
+from steppe.problem import Problem
 
 # The last is near the finest that float32 allows.
 RTOLS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)

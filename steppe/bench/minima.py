@@ -9,8 +9,8 @@ import numpy as np
 
 from steppe.bench import Ratio
 from steppe.bench.timing import best_times
-from steppe.dynamics.minima import minima
-from steppe.problems.networks import OneHidden
+from steppe.dynamics._minima import minima
+from steppe.networks import OneHidden
 
 WIDTH, N, RUNS = 80, 10, 32
 STEPS, TORCH_STEPS, TORCH_RUNS = 20_000, 150, 2

@@ -9,16 +9,16 @@ is timed alone and taken off.
 
 import numpy as np
 
-from steppe import losses, until
+from steppe import curvature as operators
+from steppe import data, losses, networks, until
 from steppe.bench import Ratio
 from steppe.bench.timing import best_times
 from steppe.dynamics import GD, run
-from steppe.measures import operators
-from steppe.problems import Problem, data, networks
-from steppe.problems.build import build
-from steppe.rates.descents import Descents, Limits
-from steppe.rates.followed import Followed
-from steppe.rates.moments import PRODUCT
+from steppe.networks import build
+from steppe.problem import Problem
+from steppe.rates import Followed
+from steppe.rates._descent import PRODUCT
+from steppe.rates._descents import Descents, Limits
 
 MNIST, DIGITS, WIDTH, STEPS, SHARE, LR = 5_000, 1_000, 200, 1_000, 0.3, 0.05
 

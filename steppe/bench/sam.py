@@ -13,18 +13,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from steppe import losses
+from steppe import kernels, losses
+from steppe.activations import softplus
 from steppe.bench import Ratio
 from steppe.bench.timing import best_times
-from steppe.dynamics import GD, SAM, Projected, kernels
-from steppe.dynamics.base import Dynamics
-from steppe.dynamics.generic import Generic
-from steppe.dynamics.kernels.compiled import kernel
-from steppe.dynamics.order import block
-from steppe.dynamics.path import Path
-from steppe.problems import Problem
-from steppe.problems.data import xor
-from steppe.problems.networks import MLP, SimBN, SimLN, TwoLayer, softplus
+from steppe.data import xor
+from steppe.dynamics import GD, SAM, Dynamics, Projected
+from steppe.dynamics._generic import Generic
+from steppe.kernels.path import Path, block
+from steppe.kernels.simd import kernel
+from steppe.networks import MLP, SimBN, SimLN, TwoLayer
+from steppe.problem import Problem
 
 D, M, N, LR, RHO = 30, 500, 100, 0.01, 0.05
 OURS_STEPS, SCAN_STEPS, TORCH_STEPS, STREAMS, GENERIC_STEPS = 60_000, 5_000, 300, 60_000, 100
@@ -82,7 +81,7 @@ def _architectures() -> list[Ratio]:
     for name, (network, loss, dynamics, steps) in kinds.items():
         params = network.init(D, M, np.random.default_rng(0), np.float32)
         problem = Problem(network, params, data.x, data.y, loss)
-        fast = kernels.build(problem, dynamics, 0)
+        fast = kernels.build(problem, dynamics.recipe(), 0)
         assert fast is not None
         contenders[name] = _steps(fast, problem, steps), steps
         contenders[f"{name}, generic"] = _steps(Generic(problem, dynamics, 0), problem, GENERIC_STEPS), GENERIC_STEPS
@@ -100,7 +99,7 @@ def _steps(path: Path, problem: Problem, count: int) -> Callable[[], object]:
 
 
 def _ours(problem: Problem, *, runs: int) -> Callable[[], object]:
-    path = kernels.build(problem, SAM(LR, RHO), 0)
+    path = kernels.build(problem, SAM(LR, RHO).recipe(), 0)
     assert path is not None
     steps, pool = _steps(path, problem, OURS_STEPS), ThreadPoolExecutor(runs)
     return lambda: list(pool.map(lambda _: steps(), range(runs)))

@@ -17,12 +17,12 @@ import numpy as np
 from jax import Array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from steppe import losses, measures
+from steppe import curvature as operators
+from steppe import data, losses, measures
 from steppe.bench import Ratio, torch_peers
 from steppe.bench.torch_peers import Work
 from steppe.estimate import Estimate
-from steppe.measures import operators
-from steppe.problems import Problem, data
+from steppe.problem import Problem
 
 SIZES, N, LR, RTOL = (784, 200, 200, 10), 5_000, 0.05, 1e-3
 # On MNIST the sharpness passes 2/lr = 40 at step 210 and is thrown back for the first time at step 305.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax import Array
 
-from steppe.problems import Problem
+from steppe.problem import Problem
 
 # PyHessian stops at a change between two steps, which the error exceeds some times over. hessian-eigenthings takes the
 # number of steps it is given, whatever its tol. Who does not know the truth needs 20, so that its flag `converged` for

@@ -67,12 +67,12 @@ def _call(command: Any) -> int:
 def _explained(error: Exception) -> tuple[int, str] | None:
     from steppe.check import ArgumentError
     from steppe.store import StoreError
-    from steppe.sweep import Interrupted
+    from steppe.sweep._engine import Interrupted
 
     if isinstance(error, Interrupted):
         return 130, "stopped. What was under way is checkpointed: the same command goes on from there."
     if isinstance(error, ArgumentError | StoreError):
         return 2 if isinstance(error, ArgumentError) else 1, str(error)
-    from steppe.problems.data.files.errors import DataError  # last: it brings JAX
+    from steppe.data import DataError  # last: it brings JAX
 
     return (1, str(error)) if isinstance(error, DataError) else None

@@ -22,7 +22,7 @@ class Computing(Stored):
         from steppe.check import integer
         from steppe.cli.board import Board
         from steppe.store import address
-        from steppe.sweep import execute
+        from steppe.sweep._engine import execute
 
         if self.workers is not None:
             integer("--workers", self.workers, minimum=1)

@@ -9,7 +9,7 @@ import tyro
 
 from steppe.cli.common import Flag, print_json, print_table
 from steppe.cli.computing import Computing
-from steppe.papers.catalogue import Scale
+from steppe.experiments._paper import Scale
 
 if TYPE_CHECKING:
     from steppe.rates import Critical as Found
@@ -61,7 +61,8 @@ class Critical(Computing):
         from steppe.cli.board import Board
         from steppe.cli.critical_own import problems
         from steppe.cli.ends import ends_rows
-        from steppe.rates.summary import summary, told
+        from steppe.rates import summary
+        from steppe.rates._reading import told
 
         stop = None if self.seconds is None else until.seconds(self.seconds)
         problem, test = problems(target)
@@ -116,7 +117,7 @@ class Critical(Computing):
         from steppe.cli.ends import ends_rows
         from steppe.papers.conflicting_biases.networks_ends import last
         from steppe.papers.conflicting_biases.networks_report import row_summary
-        from steppe.rates.summary import told
+        from steppe.rates._reading import told
 
         (entry,) = self.entries([(f"sweep of {name}", swept)])
         came_to, ends = row_summary(entry), last(entry)

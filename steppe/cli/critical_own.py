@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from steppe.problems import Problem
+    from steppe.problem import Problem
 
 
 def problems(target: str) -> "tuple[Problem, Problem | None]":
@@ -11,7 +11,7 @@ def problems(target: str) -> "tuple[Problem, Problem | None]":
     import sys
 
     from steppe.check import ArgumentError
-    from steppe.problems import Problem
+    from steppe.problem import Problem
 
     sys.path.insert(0, "")
     try:

@@ -11,9 +11,9 @@ import tyro
 from steppe.cli.common import Output, print_json, print_table
 
 if TYPE_CHECKING:
-    from steppe.problems.data.files.check import Status
-    from steppe.problems.data.files.importing import Imported
-    from steppe.problems.data.files.registry import DataSet
+    from steppe.data._formats import Status
+    from steppe.data._importing import Imported
+    from steppe.data._registry import DataSet
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Data(Output):
         return actions[self.action]()
 
     def _list(self) -> int:
-        from steppe.problems.data.files.check import status
+        from steppe.data._formats import status
 
         statuses = [s for data_set in self._sets() for s in status(data_set, self.data)]
         if self.json:
@@ -48,7 +48,7 @@ class Data(Output):
         return 0
 
     def _check(self) -> int:
-        from steppe.problems.data.files.check import status
+        from steppe.data._formats import status
 
         statuses = [s for data_set in self._sets() for s in status(data_set, self.data, look=True)]
         if self.json:
@@ -62,7 +62,7 @@ class Data(Output):
 
     def _import(self) -> int:
         from steppe.check import refuse
-        from steppe.problems.data.files.importing import import_folder
+        from steppe.data._importing import import_folder
 
         if len(self.what) != 1:
             refuse("FOLDER", "one folder", self.what, "For example: steppe data import ~/Downloads")
@@ -70,8 +70,8 @@ class Data(Output):
 
     def _download(self) -> int:
         from steppe.check import refuse
-        from steppe.problems.data.files.download import download
-        from steppe.problems.data.files.registry import SETS
+        from steppe.data._importing import download
+        from steppe.data._registry import SETS
 
         if not self.what:
             refuse("NAME", "a data set: " + ", ".join(SETS), "nothing", "For example: steppe data download mnist")
@@ -81,7 +81,7 @@ class Data(Output):
         return self._done(done)
 
     def _sets(self) -> "list[DataSet]":
-        from steppe.problems.data.files.registry import SETS, named
+        from steppe.data._registry import SETS, named
 
         return [named(name) for name in self.what] if self.what else list(SETS.values())
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steppe.cli.common import Output, duration, print_json, print_table
-from steppe.papers.catalogue import Scale
+from steppe.experiments._paper import Scale
 
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
 
@@ -17,7 +17,7 @@ class List(Output):
     """
 
     def __call__(self) -> int:
-        from steppe.papers.catalogue import papers
+        from steppe.experiments._paper import papers
 
         if self.json:
             print_json([entry for paper in papers().values() for entry in _entries(paper)])

@@ -8,7 +8,7 @@ import tyro
 
 from steppe.cli.common import duration, print_json
 from steppe.cli.computing import Computing
-from steppe.papers.catalogue import Scale
+from steppe.experiments._paper import Scale
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Reproduce(Computing):
         import hashlib
 
         from steppe.check import ArgumentError
-        from steppe.papers import reproduce
-        from steppe.papers.catalogue import figures
-        from steppe.papers.verdicts import figure_specs
+        from steppe.experiments import _reproduce as reproduce
+        from steppe.experiments._paper import figures
+        from steppe.experiments._verify import figure_specs
 
         named = "/" in self.target
         wanted = [

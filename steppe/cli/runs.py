@@ -60,7 +60,7 @@ class QueryRuns(Stored):
     """A SELECT over `curves` (run, step, epoch, and what was recorded) and `runs` (id and the spec's fields)."""
 
     def __call__(self) -> int:
-        from steppe.store.query import query
+        from steppe.store._query import query
 
         columns, rows = query(self.opened(), self.sql)
         if self.json:
@@ -101,7 +101,7 @@ class ExportRuns(Stored):
     """The file to write."""
 
     def __call__(self) -> int:
-        from steppe.store.query import export_csv
+        from steppe.store._query import export_csv
 
         count = export_csv(self.opened(), self.out)
         if self.json:

@@ -9,7 +9,7 @@ import tyro
 
 from steppe.cli.common import Stored, counted, print_json, print_table
 from steppe.cli.computing import Computing
-from steppe.papers.catalogue import Scale
+from steppe.experiments._paper import Scale
 
 if TYPE_CHECKING:
     from steppe.store import Store
@@ -30,7 +30,7 @@ class Verify(Computing):
     """Also write a self-contained HTML page with the table and all figures; or .md: the table alone."""
 
     def __call__(self) -> int:
-        from steppe.papers.verdicts import specs_needed
+        from steppe.experiments._verify import specs_needed
 
         papers = _papers(self.paper)
         pictures = self.report is not None and self.report.suffix != ".md"
@@ -58,7 +58,7 @@ class Report(Stored):
 
 
 def _papers(name: str | None) -> list[Any]:
-    from steppe.papers.catalogue import paper, papers
+    from steppe.experiments._paper import paper, papers
 
     if name is None:
         return list(papers().values())
@@ -74,8 +74,8 @@ def _judge(
     as_json: bool,
     workers: int | None = None,
 ) -> int:
-    from steppe.papers.verdicts import Judging
-    from steppe.parallel import each
+    from steppe.experiments._verify import Judging
+    from steppe.sweep._engine import each
 
     names = [(paper.id, claim.id) for paper in papers for claim in paper.claims]
     results = list(counted(each(Judging(scale, store), names, workers=workers), len(names), "claims", silent=as_json))
@@ -113,9 +113,9 @@ def _write_page(
     silent: bool,
 ) -> None:
     from steppe import __version__
-    from steppe.papers.report import markdown, page
-    from steppe.papers.reproduce import Drawing
-    from steppe.parallel import each
+    from steppe.experiments._reproduce import Drawing
+    from steppe.report.page import markdown, page
+    from steppe.sweep._engine import each
 
     report.parent.mkdir(parents=True, exist_ok=True)
     if report.suffix == ".md":

@@ -3,9 +3,8 @@
 import numpy as np
 
 from steppe.estimate import Estimate
-from steppe.linalg.arguments import Matrix, Vector, count, dimension
-from steppe.linalg.density import smoothed
-from steppe.linalg.operator import Matvec, Operator
+from steppe.linalg._density import smoothed
+from steppe.linalg._operator import Matrix, Matvec, Operator, Vector, count, dimension
 
 
 def matrix(matvec: Matvec, p: int, *, precision: float | None = None) -> Matrix:

@@ -7,10 +7,10 @@ A folder that exists is whole: it is written in `.work`, synced and renamed. Eac
 spec.json carries its own, so that a damaged file is found and named.
 """
 
-from steppe.store.checkpoint import Checkpoint as Checkpoint
-from steppe.store.errors import StoreError as StoreError
-from steppe.store.spec import address as address
-from steppe.store.spec import canonical as canonical
-from steppe.store.store import Computed as Computed
-from steppe.store.store import Entry as Entry
-from steppe.store.store import Store as Store
+from steppe.store._files import Checkpoint as Checkpoint
+from steppe.store._files import StoreError as StoreError
+from steppe.store._spec import address as address
+from steppe.store._spec import canonical as canonical
+from steppe.store._store import Computed as Computed
+from steppe.store._store import Entry as Entry
+from steppe.store._store import Store as Store

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from steppe.activations import relu, tanh
 from steppe.bench import flow as bench
 from steppe.bench.three_cornered import own_errors
-from steppe.problems.networks import relu, tanh
 
 RTOL = 3e-3
 DIGITS, WIDTH = 100, 8

@@ -1,8 +1,8 @@
 """What following the sharpness costs, counted: at most its share of the gradients."""
 
-from steppe import losses
+from steppe import data, losses, networks
 from steppe.bench import rates
-from steppe.problems import build, data, networks
+from steppe.networks import build
 
 
 def test_following_costs_at_most_its_share(monkeypatch):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 import steppe
 from steppe.cli.board import Board
-from steppe.dynamics.run import Progress
+from steppe.dynamics import Progress
 
 NEWS = Progress(10, 10.0, 100.0, 5.0, {"loss": 0.25, "sharpness": 12.345, "lr": 0.0123})
 

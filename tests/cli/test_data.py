@@ -7,8 +7,8 @@ import json
 import pytest
 
 from steppe.cli import main
-from steppe.problems.data.files import registry
-from steppe.problems.data.files.registry import DataSet, File, Source
+from steppe.data import _registry as registry
+from steppe.data._registry import DataSet, File, Source
 
 A = bytes(range(256)) * 4
 PACKED = gzip.compress(A, mtime=0)

@@ -12,11 +12,12 @@ from scipy.linalg import expm
 import steppe
 from steppe import losses, until, when
 from steppe.check import ArgumentError
-from steppe.constructions.diagonal import flow_limit
-from steppe.dynamics import GD, RK4, RKC2, Decayed, Flow, Schedule, Stage
-from steppe.dynamics.flow.path import LOCATED
-from steppe.dynamics.flow.rkc2 import STABLE, coefficients
-from steppe.problems.diagonal import shared
+from steppe.dynamics import GD, Decayed, Schedule, Stage
+from steppe.dynamics._flow import RK4, RKC2, Flow
+from steppe.dynamics._flow.flow import LOCATED
+from steppe.dynamics._flow.method import STABLE, coefficients
+from steppe.networks._diagonal import shared
+from steppe.papers.conflicting_biases.theory import flow_limit
 
 
 class Quadratic:

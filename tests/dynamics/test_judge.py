@@ -10,11 +10,9 @@ from scipy.linalg import expm
 from scipy.optimize import brentq
 
 import steppe
-from steppe import losses, until
-from steppe.dynamics import Flow
-from steppe.dynamics.flow.judge import HELD, SHORT, Allowed, Judgement, judge, takes_back
-from steppe.dynamics.flow.step import start, step
-from steppe.problems import networks
+from steppe import losses, networks, until
+from steppe.dynamics._flow import Flow
+from steppe.dynamics._flow.step import HELD, SHORT, Allowed, Judgement, judge, start, step, takes_back
 
 
 def judged(off, h, *, before=None, back=False, kinked=0, allowed=1.0, kink=30.0, radius=1.0):

@@ -9,9 +9,8 @@ import steppe
 from steppe import losses, until
 from steppe.check import ArgumentError
 from steppe.dynamics import GD
-from steppe.dynamics.minima import minima
-from steppe.dynamics.minima_kernel import active_set
-from steppe.problems.networks import OneHidden
+from steppe.dynamics._minima import active_set, minima
+from steppe.networks import OneHidden
 
 
 def case(seed, *, n=6, k=7, ties=False):

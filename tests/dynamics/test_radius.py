@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steppe.dynamics.flow.radius import MOST_PRODUCTS, SETTLED, measure, unmeasured
+from steppe.dynamics._flow.radius import MOST_PRODUCTS, SETTLED, measure, unmeasured
 
 
 def planted(spectrum, seed):

@@ -10,15 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import steppe
-from steppe import losses, until, when
-from steppe.dynamics import RKC2, Flow
-from steppe.dynamics.flow.judge import Tolerance
-from steppe.dynamics.flow.radius import SETTLED
-from steppe.dynamics.flow.rkc2 import SAFETY
-from steppe.dynamics.flow.settle import MOST, settle
-from steppe.dynamics.flow.state import Point
-from steppe.dynamics.flow.step import _attempt, _untried, start, step
-from steppe.problems import build, data, networks
+from steppe import data, losses, networks, until, when
+from steppe.dynamics._flow import RKC2, Flow
+from steppe.dynamics._flow.method import SAFETY
+from steppe.dynamics._flow.radius import SETTLED
+from steppe.dynamics._flow.step import MOST, Point, Tolerance, _attempt, _untried, settle, start, step
+from steppe.networks import build
 
 RADIUS = 1e3
 

@@ -9,10 +9,8 @@ from families import tanh_net
 import steppe
 from steppe import until
 from steppe.check import ArgumentError
-from steppe.dynamics import GD, SAM, LabelNoise
-from steppe.dynamics.heavy_ball import HeavyBall
-from steppe.dynamics.vectorised import run_many
-from steppe.problems.diagonal import shared
+from steppe.dynamics import GD, SAM, HeavyBall, LabelNoise, run_many
+from steppe.networks._diagonal import shared
 
 RATES = np.array([0.1, 0.6, 0.9, 3.0])
 DYNAMICS = {

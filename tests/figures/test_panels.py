@@ -1,7 +1,7 @@
 import numpy as np
 
 from steppe import figures
-from steppe.figures.panels import COLOURS
+from steppe.figures._style import COLOURS
 
 PANEL = {
     "x": "rate", "y": "risk", "title": "t", "log": "xy", "limits": {"y": [1, 100]}, "legend": "upper left",

@@ -4,15 +4,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flatten_nets import LAYERS, NETS, D, M, N, dense, drawn, jacobian, predictions, problem, rescaled
 from scipy.optimize import minimize
 
 import steppe
+from steppe.activations import softplus, tanh
 from steppe.check import ArgumentError
 from steppe.flattening import Neurons
-from steppe.measures.flattening.neurons import Arrays, exponents
-from steppe.problems.networks import MLP, LayerNorm, SimBN, SimLN, TwoLayer, softplus, tanh
-
-from .nets import LAYERS, NETS, D, M, N, dense, drawn, jacobian, predictions, problem, rescaled
+from steppe.flattening._neurons import Arrays, exponents
+from steppe.networks import MLP, LayerNorm, SimBN, SimLN, TwoLayer
 
 
 @pytest.mark.parametrize("name", NETS)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from flatten_nets import LAYERS, dense, predictions, problem, rescaled
 
 import steppe
 from steppe.measures import invariant_sharpness, invariant_trace
-
-from .nets import LAYERS, dense, predictions, problem, rescaled
 
 MEASURES = {"trace": invariant_trace, "sharpness": invariant_sharpness}
 

@@ -4,14 +4,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from flatten_nets import LAYERS, dense, problem
 
 import steppe
-from steppe.linalg.rescaling import Rescaling, balance, compressed, flattest, tracked
-from steppe.measures.flattening import curvature, solvers
-from steppe.measures.flattening.jacobian import Jacobian
-from steppe.measures.flattening.neurons import Arrays, exponents
-
-from .nets import LAYERS, dense, problem
+from steppe.flattening import Rescaling, balance, compressed, flattest
+from steppe.flattening import _flatten as solvers
+from steppe.flattening import _jacobian as curvature
+from steppe.flattening._jacobian import Jacobian
+from steppe.flattening._least_sharpness import tracked
+from steppe.flattening._neurons import Arrays, exponents
 
 
 def form(name, seed=0):
@@ -63,7 +64,7 @@ def test_tracked_vectors_reach_the_minimum_of_all_rows(rows):
     pairs = list(pairwise(sides))
     src = np.concatenate([np.tile(a, len(b)) for a, b in pairs])
     dst = np.concatenate([np.repeat(b, len(a)) for a, b in pairs])
-    A = steppe.constructions.flattest.exponents(src, dst, 8)
+    A = steppe.papers.mulayoff2021.theory.flattest.exponents(src, dst, 8)
     whole = Rescaling(rng.normal(size=(rows, len(src))) * np.exp(rng.normal(size=len(src))), A)
     exact = flattest(whole, rtol=1e-9)
     best = tracked(Dense(whole.jacobian), A, balance(A, whole.weights(np.eye(rows))), rtol=1e-6)
@@ -93,7 +94,7 @@ def test_flatten_by_products(name, monkeypatch):
 def test_neurons_that_do_nothing_by_products(monkeypatch):
     """Columns that some direction sends to zero are left out of the bound, not of the value."""
     monkeypatch.setattr(solvers, "_SLOPES", 0)
-    network = steppe.problems.networks.TwoLayer()
+    network = steppe.networks.TwoLayer()
     params = {"W1": np.ones((3, 1)), "b1": np.array([0.0, -9.0, 1.0]), "W2": np.array([2.0, 1.0, 0.0])}
     x = np.array([[1.0], [2.0]])
     p = steppe.Problem(network, params, x, network(params, x), steppe.losses.half_mse)

@@ -5,13 +5,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flatten_nets import drawn, problem
 
 import steppe
 from steppe.check import ArgumentError
-from steppe.measures.flattening import curvature
-from steppe.measures.flattening.squares import entries
-
-from .nets import drawn, problem
+from steppe.flattening import _jacobian as curvature
+from steppe.flattening._squares import entries
 
 
 def conv(x, kernel, **changes):

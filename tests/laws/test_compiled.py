@@ -3,8 +3,8 @@
 import jax
 import numpy as np
 
-from steppe import losses
-from steppe.problems import build, data, networks
+from steppe import data, losses, networks
+from steppe.networks import build
 
 # What JAX compiles with unless told otherwise, which conftest.py does.
 DEFAULT = {

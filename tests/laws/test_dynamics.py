@@ -14,7 +14,7 @@ from oracles import numpy_sam
 import steppe
 from steppe import losses, until, when
 from steppe.dynamics import GD, SAM
-from steppe.dynamics.order import block
+from steppe.kernels.path import block
 
 DYNAMICS = {
     "gd": GD(0.05, weight_decay=0.1),

@@ -10,11 +10,11 @@ import pytest
 from kernel_family import DYNAMICS, FAMILY, KEY, LOGISTIC, LOSSES, NOISY, PROJECTED, advance, build, orders_of, problem
 
 import steppe
-from steppe import losses, until
-from steppe.dynamics import GD, SAM, LabelNoise, Projected, kernels
-from steppe.dynamics.generic import Generic
-from steppe.dynamics.path import Halt
-from steppe.problems.networks import MLP, BatchNorm, LayerNorm, SimBN, SimLN, TwoLayer
+from steppe import kernels, losses, until
+from steppe.dynamics import GD, SAM, LabelNoise, Projected
+from steppe.dynamics._generic import Generic
+from steppe.kernels.path import Halt
+from steppe.networks import MLP, BatchNorm, LayerNorm, SimBN, SimLN, TwoLayer
 
 ARCHITECTURES = ("two-layer", "sim-ln", "three-layer", "sim-bn")
 
@@ -137,7 +137,7 @@ def test_run_takes_the_kernel_with_its_key(name):
     p, move = FAMILY[name](), NOISY["noisy-1-sam"]
     r = steppe.run(p, move, stop=until.epochs(2), key=KEY)
     path = build(p, move)
-    orders = steppe.dynamics.order.block(KEY, len(p), 0)
+    orders = steppe.kernels.path.block(KEY, len(p), 0)
     state, _, _ = path.advance(path.start(p.w0), orders, first=0, offset=0, count=2 * len(p), target=-1.0)
     np.testing.assert_array_equal(r.w, path.position(state))
 
@@ -155,7 +155,11 @@ def test_a_single_example(network):
 
 
 def test_not_chosen_elsewhere():
-    p, build = FAMILY["sim-bn"](), kernels.build
+    p = FAMILY["sim-bn"]()
+
+    def build(problem, dynamics, key=None):
+        return kernels.build(problem, dynamics.recipe(), key)
+
     assert build(FAMILY["three-layer"](), LabelNoise(GD(0.1), 0.1)) is None  # no key, no noise
     for unknown in (lambda x: MLP(4), BatchNorm, lambda x: LayerNorm(), lambda x: SimBN(2 * x)):
         assert build(problem(unknown), GD(0.1), 0) is None  # the last has statistics over other inputs

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
+from planted import SPECTRA, plant, spectrum
 from scipy.stats import beta
 
 from steppe.linalg import kuczynski_wozniakowski, lanczos, largest
-from steppe.linalg.christoffel import log_kernel, upper
-from steppe.linalg.start import start
-
-from .planted import SPECTRA, plant, spectrum
+from steppe.linalg._certify import christoffel_upper, log_kernel
+from steppe.linalg._lanczos import start
 
 
 def recurrence(alpha, off, mu):
@@ -32,7 +31,7 @@ def test_kernel_equals_the_recurrence(steps):
 
 def test_upper_solves_the_equation_without_overflow():
     theta, tail, log_beta = np.linspace(0.0, 1.0, 300), np.full(300, 1e-200), -300 * np.log(1e3)
-    mu = upper(1e-12, theta, tail, np.empty(0), log_beta)
+    mu = christoffel_upper(1e-12, theta, tail, np.empty(0), log_beta)
     assert 1.0 < mu < np.inf
     assert log_kernel(mu, theta, tail, np.empty(0), log_beta) >= -np.log(1e-12)
 
@@ -70,7 +69,7 @@ def test_the_confidence_is_used_up():
         first = start(61, key=np.random.default_rng(seed))
         t = lanczos(lambda v: d * v, 61, first.vector, steps=5)
         theta, S = np.linalg.eigh(np.diag(t.alpha) + np.diag(t.beta[:-1], 1) + np.diag(t.beta[:-1], -1))
-        bound = upper(first.weight(delta), theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta).sum())
+        bound = christoffel_upper(first.weight(delta), theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta).sum())
         kept.append(bound >= 1)
     assert abs(np.mean(kept) - (1 - delta)) <= 4 * np.sqrt(delta * (1 - delta) / trials)
 
@@ -96,7 +95,9 @@ def test_never_far_above_kuczynski_wozniakowski_and_both_cover(name):
         theta, S = np.linalg.eigh(np.diag(t.alpha) + np.diag(t.beta[:-1], 1) + np.diag(t.beta[:-1], -1))
         a_priori = kuczynski_wozniakowski(theta[0], theta[-1], len(theta), p, confidence=0.99)
         floor = 1e-14 * np.abs(theta).max()
-        ours = upper(first.weight(0.01), theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta + floor).sum())
+        ours = christoffel_upper(
+            first.weight(0.01), theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta + floor).sum()
+        )
         truth = spectrum(name, p)[-1]
         assert truth <= a_priori
         assert truth <= ours + 10 * floor

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from planted import SPECTRA, plant, spectrum
 
 from steppe.linalg import hutchinson, hutchpp, largest, smallest, spectral_norm, xtrace
-
-from .planted import SPECTRA, plant, spectrum
 
 # The nominal share, not less: the intervals are wider than they need be, and miss once in 400 or never. Ones that miss
 # three times in 100 would pass once in 100.

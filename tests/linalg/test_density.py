@@ -3,10 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from matfree import decomp, funm
+from planted import SPECTRA, plant, spectrum
 
 from steppe.linalg import dense, lanczos, spectral_density
-
-from .planted import SPECTRA, plant, spectrum
 
 
 @pytest.mark.parametrize("name", SPECTRA)

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
+from planted import SPECTRA, Counted, plant, spectrum
 
 from steppe.linalg import dense, diagonal
-
-from .planted import SPECTRA, Counted, plant, spectrum
 
 
 @pytest.mark.parametrize("name", SPECTRA)

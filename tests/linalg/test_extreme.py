@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted import SPECTRA, Counted, plant, spectrum
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from steppe.linalg import dense, largest, smallest, spectral_norm
-
-from .planted import SPECTRA, Counted, plant, spectrum
 
 ROUTINES = {largest: dense.largest, smallest: dense.smallest, spectral_norm: dense.spectral_norm}
 

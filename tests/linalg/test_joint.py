@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
+from planted import plant
 
-from steppe.linalg.joint import Joint
-from steppe.linalg.krylov import Krylov
-from steppe.linalg.operator import Operator
-from steppe.linalg.stale import blend
-from steppe.linalg.subspace import Subspace
-
-from .planted import plant
+from steppe.linalg import Operator
+from steppe.linalg._lanczos import Krylov
+from steppe.linalg._subspace import Joint, Subspace, blend
 
 FAMILIES = {
     "spread": np.linspace(-1, 2, 12),

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
+from planted import SPECTRA, plant, spectrum
 
 from steppe.linalg import Operator
-from steppe.linalg.christoffel import log_kernel
-from steppe.linalg.krylov import Krylov
-
-from .planted import SPECTRA, plant, spectrum
+from steppe.linalg._certify import log_kernel
+from steppe.linalg._lanczos import Krylov
 
 EPS = np.finfo(float).eps
 

@@ -3,10 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from matfree import decomp
+from planted import SPECTRA, plant, spectrum
 
 from steppe.linalg import dense, lanczos
-
-from .planted import SPECTRA, plant, spectrum
 
 EPS = np.finfo(float).eps
 

@@ -4,10 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from planted import plant, spectrum
 
 from steppe.linalg import Tracker, hutchinson, in_precision, largest, top_eigenpairs
-
-from .planted import plant, spectrum
 
 
 @pytest.mark.parametrize("name", ["outliers", "uniform", "clustered", "one huge outlier", "identity"])

@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
+from planted import SPECTRA, Counted, plant, spectrum
 
 from steppe.linalg import Operator, dense, top_eigenpairs
-from steppe.linalg.deflation import eigenvalue_upper
-from steppe.linalg.subspace import Subspace
-
-from .planted import SPECTRA, Counted, plant, spectrum
+from steppe.linalg._subspace import Subspace, eigenvalue_upper
 
 
 @pytest.mark.parametrize("name", SPECTRA)

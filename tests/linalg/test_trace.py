@@ -3,15 +3,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from matfree import stochtrace
+from planted import SPECTRA, Counted, plant, spectrum
 
 from steppe.check import ArgumentError
-from steppe.linalg import dense, hutchinson, hutchpp, xtrace
-from steppe.linalg.probes import rademacher, sphere
-from steppe.linalg.probing import Probes
-from steppe.linalg.spread import fewest, looks, multiplier
-from steppe.linalg.xtrace import Compressed
-
-from .planted import SPECTRA, Counted, plant, spectrum
+from steppe.linalg import dense, hutchinson, hutchpp, rademacher, sphere, xtrace
+from steppe.linalg._probes import Probes, fewest, looks, multiplier
+from steppe.linalg._trace import Compressed
 
 ESTIMATORS = [hutchinson, hutchpp, xtrace]
 EPS = np.finfo(float).eps

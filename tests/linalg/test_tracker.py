@@ -2,10 +2,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from planted import Counted, plant
 
 from steppe.linalg import Tracker, largest
-
-from .planted import Counted, plant
 
 P = 300
 

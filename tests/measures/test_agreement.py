@@ -4,14 +4,13 @@ from functools import cache
 
 import jax
 import jax.numpy as jnp
+import measure_nets as nets
 import numpy as np
 import pytest
+from dense_curvature import assert_close
 
+from steppe import curvature as operators
 from steppe import measures
-from steppe.measures import operators
-
-from . import nets
-from .dense import assert_close
 
 # Every loss and every network in both precisions, and eight of the twelve pairs of them: a network enters a matrix by
 # its Jacobian only and a loss by its derivatives in the three outputs, so that what can go wrong is in the one or the

@@ -4,12 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dense_curvature import assert_close
 
 import steppe
+from steppe import curvature as operators
 from steppe import measures
-from steppe.measures import operators
-
-from .dense import assert_close
 
 RNG = np.random.default_rng(3)
 X, W, V = RNG.normal(size=(11, 3)), RNG.normal(size=3), RNG.normal(size=(3, 4))

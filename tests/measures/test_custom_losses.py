@@ -5,15 +5,14 @@ from functools import cache
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dense_curvature import assert_close, dense
 from families import two_layer
 
 import steppe
+from steppe import curvature as operators
 from steppe import measures
 from steppe.check import ArgumentError
 from steppe.losses import Loss, logistic, ours
-from steppe.measures import operators
-
-from .dense import assert_close, dense
 
 EXAMPLES = {
     "convex": lambda f, y: jnp.sum((f - y) ** 4),

@@ -8,12 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dense_curvature import problem
 
 import steppe
 from steppe import measures
 from steppe.measures import KinkWarning, kinks
-
-from .dense import problem
 
 
 def test_a_random_point_has_none():
@@ -226,7 +225,7 @@ def test_in_blocks_as_all_at_once(monkeypatch):
     p = kinked(jax.nn.relu, RESIDUALS["the kinked one fitted"])
     many = p.on(np.tile(INPUTS, (5, 1)), np.tile(p.y, 5))
     whole = kinks(many, many.w0)
-    module = importlib.import_module("steppe.measures.kinks")
+    module = importlib.import_module("steppe.measures._kinks")
     monkeypatch.setattr(module, "_MEMORY", 16 * 3)  # three examples of two neurons, one for a product
     pieces = kinks(many, many.w0)
     assert whole.matter == pieces.matter == 5

@@ -5,13 +5,12 @@ import inspect
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dense_curvature import assert_close, matrices, problem
 from families import two_layer
 
 import steppe
+from steppe import curvature as operators
 from steppe import measures
-from steppe.measures import operators
-
-from .dense import assert_close, matrices, problem
 
 
 @pytest.mark.parametrize("name", ["two-layer", "tanh-half-mse", "tanh-cross-entropy", "batch-statistics"])

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
+from dense_curvature import problem
 
 from steppe import measures
 from steppe.check import ArgumentError
-
-from .dense import problem
 
 
 def test_margins_of_classes_by_hand():

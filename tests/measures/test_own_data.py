@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import steppe
+from steppe import curvature as operators
 from steppe import measures
 from steppe.check import ArgumentError
-from steppe.measures import operators
 
 N = 70  # more than coupling looks at
 X = np.random.default_rng(0).standard_normal((N, 3))

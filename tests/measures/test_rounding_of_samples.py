@@ -4,12 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dense_curvature import dense, in_float32, problem
 
 import steppe
 from steppe import measures
-from steppe.measures.rounding import in_double, unit
-
-from .dense import dense, in_float32, problem
+from steppe.measures._perturbed import in_double, unit
 
 EPS = float(np.finfo(np.float64).eps)
 OFFSETS, SIGMAS = (0.0, 1.0, 10.0, 100.0), 10.0 ** -np.arange(1, 10, 2)

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import scipy.optimize
+from dense_curvature import problem
 
 import steppe
 from steppe import measures
 from steppe.check import ArgumentError
-from steppe.measures.expectation import interval
-
-from .dense import problem
+from steppe.measures._policy import interval
 
 RNG = np.random.default_rng(0)
 X, W, Y = RNG.normal(size=(9, 4)), RNG.normal(size=4), RNG.normal(size=9)

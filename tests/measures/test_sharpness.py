@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from dense_curvature import in_float32, matrices, problem
 from families import FAMILY
 
 import steppe
+from steppe import curvature as operators
 from steppe import measures
 from steppe.check import ArgumentError
-from steppe.measures import operators
-
-from .dense import in_float32, matrices, problem
 
 
 @pytest.mark.parametrize("name", FAMILY)

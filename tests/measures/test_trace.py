@@ -1,14 +1,14 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dense_curvature import dense, matrices, problem
 from families import FAMILY, tanh_net, two_layer
 
 import steppe
 from steppe import measures
 from steppe.check import ArgumentError
-from steppe.measures import exact_trace, trace
-
-from .dense import dense, matrices, problem
+from steppe.measures import _trace as exact_trace
+from steppe.measures import trace
 
 
 @pytest.mark.parametrize("name", FAMILY)

@@ -3,12 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dense_curvature import problem
 
 import steppe
 from steppe import measures
 from steppe.check import ArgumentError
-
-from .dense import problem
 
 P = 60
 

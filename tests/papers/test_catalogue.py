@@ -4,11 +4,11 @@ import re
 import pytest
 
 from steppe.check import ArgumentError
-from steppe.papers import reproduce
-from steppe.papers.catalogue import Claim, Figure, Finding, Paper, figures, paper, papers
-from steppe.papers.report import page
-from steppe.papers.verdicts import Measured, measure
+from steppe.experiments import _reproduce as reproduce
+from steppe.experiments._paper import Claim, Figure, Finding, Paper, figures, paper, papers
+from steppe.experiments._verify import Measured, measure
 from steppe.papers.wen2023.table2 import PAPER as TABLE2
+from steppe.report.page import page
 from steppe.store import Store, address
 
 

@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from steppe.papers.catalogue import figures, paper
+from steppe.experiments._paper import figures, paper
 from steppe.papers.conflicting_biases import (
     beyond_checks,
     dynamics_claims,

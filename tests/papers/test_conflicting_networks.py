@@ -11,7 +11,8 @@ import pytest
 
 from steppe.check import ArgumentError
 from steppe.cli.ends import ends_rows
-from steppe.papers.catalogue import paper
+from steppe.experiments._paper import paper
+from steppe.experiments._verify import measure, specs_needed
 from steppe.papers.conflicting_biases import networks_checks as checks
 from steppe.papers.conflicting_biases import networks_claims, networks_figures
 from steppe.papers.conflicting_biases.networks_ends import last
@@ -20,9 +21,8 @@ from steppe.papers.conflicting_biases.networks_scales import goals, spec
 from steppe.papers.conflicting_biases.networks_setting import Setting
 from steppe.papers.conflicting_biases.networks_specs import DescentRun, Swept
 from steppe.papers.conflicting_biases.networks_table import row, rows, shown_in
-from steppe.papers.verdicts import measure, specs_needed
 from steppe.store import Store, address, canonical
-from steppe.sweep import execute
+from steppe.sweep._engine import execute
 
 PAPER = paper("conflicting-biases")
 MULTIPLES = (0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 40.0)

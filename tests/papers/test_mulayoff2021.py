@@ -10,7 +10,8 @@ import pytest
 
 import steppe
 from steppe.check import ArgumentError
-from steppe.papers.catalogue import paper
+from steppe.experiments._paper import paper
+from steppe.networks import OneHidden
 from steppe.papers.mulayoff2021 import settled
 from steppe.papers.mulayoff2021.analysis import NAMES
 from steppe.papers.mulayoff2021.curve_checks import LARGE
@@ -18,7 +19,6 @@ from steppe.papers.mulayoff2021.data import points
 from steppe.papers.mulayoff2021.descent import Descent
 from steppe.papers.mulayoff2021.runs import merged, network
 from steppe.papers.mulayoff2021.specs import FACTORS, FIG1, FIG3, INIT
-from steppe.problems.networks import OneHidden
 from steppe.store import Store
 
 PAPER = paper("mulayoff2021")

@@ -9,7 +9,7 @@ import types
 import numpy as np
 import pytest
 
-from steppe.papers.catalogue import paper
+from steppe.experiments._paper import paper
 from steppe.papers.multi_index import bias_checks, theory_checks
 from steppe.papers.multi_index.alternating import Alternating
 from steppe.papers.multi_index.approximate import Approximate
@@ -320,4 +320,4 @@ def test_the_list_of_claims_imports_nothing_heavy():
         code = f"import sys, {module}; print([m for m in ('jax', 'numpy', 'scipy', 'matplotlib') if m in sys.modules])"
         return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert loaded("steppe.papers.multi_index") == loaded("steppe.papers.catalogue")
+    assert loaded("steppe.papers.multi_index") == loaded("steppe.experiments._paper")

@@ -13,8 +13,10 @@ import pytest
 from matplotlib.text import Text
 
 import steppe
-from steppe.papers.catalogue import paper
-from steppe.papers.wen2023 import bounds, groups, panels, properties, table1, theory
+from steppe.experiments._paper import paper
+from steppe.networks import SimBN, SimLN, TwoLayer
+from steppe.papers.wen2023 import bounds, groups, panels, properties, table1
+from steppe.papers.wen2023 import cube as theory
 from steppe.papers.wen2023.claims import complexity_checks, flattest_checks
 from steppe.papers.wen2023.claims.misprints import MISPRINTS
 from steppe.papers.wen2023.claims.technical import TECHNICAL
@@ -22,8 +24,7 @@ from steppe.papers.wen2023.figures import FIGURES
 from steppe.papers.wen2023.neurons import table
 from steppe.papers.wen2023.table2 import PAPER, SMOKE, specs
 from steppe.papers.wen2023.training import Row, Training
-from steppe.problems import Problem
-from steppe.problems.networks import SimBN, SimLN, TwoLayer
+from steppe.problem import Problem
 from steppe.store import Store
 
 
@@ -177,8 +178,8 @@ def test_smaller_nets_may_stay_farther_above_the_bound():
 @pytest.mark.parametrize("d", [2, 30])
 def test_eq_5_in_closed_form(d):
     """trace = 2((d+1)/r² + r²), which r² = √(d+1) makes equal to the bound."""
-    from steppe.constructions import generalising, printed
-    from steppe.problems.data import xor
+    from steppe.data import xor
+    from steppe.papers.wen2023.theory import generalising, printed
 
     data = xor(d, 16, key=0)
     for build, r2 in ((printed.xor, np.sqrt(d**2 + 1)), (generalising.xor, np.sqrt(d + 1))):
@@ -303,7 +304,7 @@ def test_the_bound_at_the_nets_own_outputs_holds_and_is_eq_3_at_interpolation(lo
         for scale in (0.1, 1.0, 3.0):
             w = scale * problem.w0
             least = bounds.least_trace(problem, w)
-            assert steppe.measures.trace(problem, w).value >= least
+            assert steppe.measures._trace(problem, w).value >= least
             # Labels moved to where the net is: there the bound is the theorem's.
             if loss == "mse":
                 fitted = problem.on(problem.x, problem.predictions(w))

@@ -10,8 +10,9 @@ from families import tanh_net
 import steppe
 from steppe import rates, until
 from steppe.check import ArgumentError
-from steppe.dynamics import GD, Flow
-from steppe.rates.flowed import Critical
+from steppe.dynamics import GD
+from steppe.dynamics._flow import Flow
+from steppe.rates import Critical
 
 
 def scalar_factorisation(start):

@@ -4,12 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from rate_nets import digits, factorisation
 
 from steppe import figures, rates
 from steppe.check import ArgumentError
-from steppe.rates import panels
-
-from .nets import digits, factorisation
+from steppe.rates import _draw as panels
 
 
 def drawn(paths):

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rate_nets import digits, factorisation
 
 import steppe
 from steppe import rates
-from steppe.rates.flowed import Critical
-from steppe.rates.moments import PRODUCT, Moments
-from steppe.rates.plan import ENOUGH, Plan
-from steppe.rates.verdicts import doomed
-
-from .nets import digits, factorisation
+from steppe.rates import Critical, Plan, doomed
+from steppe.rates._descent import PRODUCT, Moments
+from steppe.rates._sweep import ENOUGH
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(3, 30)), min_size=1, max_size=60), st.floats(0.05, 2.0))

@@ -6,17 +6,16 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from rate_nets import digits, factorisation
 
 import steppe
 from steppe import measures, rates, until
 from steppe.check import ArgumentError
 from steppe.dynamics import GD
-from steppe.rates.ends import flow_row
-from steppe.rates.measured import norms, per_layer
-from steppe.rates.moments import PRODUCT
+from steppe.rates._descent import PRODUCT
+from steppe.rates._measured import norms, per_layer
+from steppe.rates._sweep import flow_row
 from steppe.store import Checkpoint
-
-from .nets import digits, factorisation
 
 GOALS = (0.3, 0.2)
 RATES = (0.1, 0.25, 0.5, 1.2, 40.0)

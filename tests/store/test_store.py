@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from store.toy import Count
 
 from steppe.store import Computed, Store, StoreError, address, canonical
-from steppe.store.files import read_parquet, write_parquet
-from steppe.store.query import export_csv, query
-from store.toy import Count
+from steppe.store._files import read_parquet, write_parquet
+from steppe.store._query import export_csv, query
 
 FILES = {"spec.json", "curves.parquet", "params.safetensors", "result.json"}
 
@@ -123,7 +123,7 @@ def test_a_full_disk_is_said_and_leaves_no_half_written_run(tmp_path, monkeypatc
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "somewhere")
 
-    monkeypatch.setattr(f"steppe.store.store.{where}", full)
+    monkeypatch.setattr(f"steppe.store._store.{where}", full)
     with pytest.raises(StoreError, match=r"cannot write in the store .*No space left.*--store"):
         compute(Store(tmp_path), Count())
     assert Store(tmp_path).ids() == []

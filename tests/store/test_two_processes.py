@@ -5,9 +5,10 @@ import subprocess
 import sys
 import time
 
+from store.toy import Count
+
 from steppe.papers.wen2023.training import Row, Training
 from steppe.store import Store, address
-from store.toy import Count
 
 SLOW = Count(20, pause=0.05)
 SCRIPT = """

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steppe.assembled import Assembled
 from steppe.store import Computed
+from steppe.sweep._engine import Assembled
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Conflicting biases at the edge of stability: norm against sharpness, decided by the learning rate."""
 
-from steppe.papers.catalogue import Paper
+from steppe.experiments._paper import Paper
 from steppe.papers.conflicting_biases import (
     diagonal_beyond,
     diagonal_figures,

@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from steppe.constructions.diagonal import Manifold, cubic, extremes, two_factors
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 from steppe.papers.conflicting_biases.diagonal_beyond import MOMENTA
 from steppe.papers.conflicting_biases.diagonal_setting import Example
 from steppe.papers.conflicting_biases.factors import Factors
 from steppe.papers.conflicting_biases.finished import example_of, settled
+from steppe.papers.conflicting_biases.theory import Manifold
+from steppe.papers.conflicting_biases.theory.kkt import ESCAPE, FOUR, conserved, two_cycle
+from steppe.papers.conflicting_biases.theory.manifold import flattest
 
 
 def diverges_at_two(evidence: Evidence) -> Finding:
@@ -18,7 +20,7 @@ def diverges_at_two(evidence: Evidence) -> Finding:
     c = entry.curves
     step = entry.result["step"]
     wide = c["limit"] > 2.2
-    ratios = np.where(wide, c["all_below"] / cubic.ESCAPE, c["last"] / c["limit"])
+    ratios = np.where(wide, c["all_below"] / ESCAPE, c["last"] / c["limit"])
     holds = bool((np.abs(ratios[wide] - 1) < 0.15).all() and (np.abs(ratios[c["limit"] < 1.9] - 1) < 0.02 + step).all())
     return Finding(float(ratios[wide].mean()), holds, f"from {ratios.min():.3f} to {ratios.max():.3f}")
 
@@ -63,7 +65,7 @@ def conservation() -> Finding:
         return -np.concatenate([pull * w[d:], pull * w[:d]])
 
     end = solve_ivp(slope, (0, 50), np.concatenate([u, v]), method="LSODA", rtol=1e-10, atol=1e-12).y[:, -1]
-    moved = float(np.abs(two_factors.conserved(end[:d], end[d:]) - two_factors.conserved(u, v)).max())
+    moved = float(np.abs(conserved(end[:d], end[d:]) - conserved(u, v)).max())
     return Finding(moved, moved < 1e-7, "12 coordinates, to time 50")
 
 
@@ -83,15 +85,15 @@ def doubling(evidence: Evidence) -> Finding:
     """The orbits against theory: largest distance to the exact 2-cycle, and where more than two values appear."""
     (entry,) = evidence["bifurcation"]
     a, z = entry.curves["a"], entry.params["z"]
-    cycling = (a > 1.02) & (a < cubic.FOUR - 0.02)
-    exact = np.array([cubic.two_cycle(v) for v in a[cycling]])
+    cycling = (a > 1.02) & (a < FOUR - 0.02)
+    exact = np.array([two_cycle(v) for v in a[cycling]])
     away = np.abs(np.sort(z[cycling, -2:], axis=1) - np.sort(exact, axis=1)).max()
     count = np.array([len(np.unique(row[-16:].round(4))) for row in z])
     four = float(a[np.argmax((count > 2) & (a > 1.1))])
     escape = float(a[np.isnan(z[:, -1])].min())
     step = float(a[1] - a[0])
-    holds = float(away) < 1e-6 and abs(four - cubic.FOUR) < 2 * step + 5e-3 and abs(escape - cubic.ESCAPE) < 2 * step
-    detail = f"period 4 from {four:.4f} (√5 − 1 = {cubic.FOUR:.4f}), escape from {escape:.4f}"
+    holds = float(away) < 1e-6 and abs(four - FOUR) < 2 * step + 5e-3 and abs(escape - ESCAPE) < 2 * step
+    detail = f"period 4 from {four:.4f} (√5 − 1 = {FOUR:.4f}), escape from {escape:.4f}"
     return Finding(float(away), holds, detail)
 
 
@@ -111,7 +113,7 @@ def depth_dense() -> Finding:
     x, y, ratios = np.array([1.0, 0.6, 0.3]), 0.9, []
     for L in (3, 4):
         m = Manifold(x, y, L)
-        w = extremes.flattest(x, y, L)
+        w = flattest(x, y, L)
         single = min(float(m.sharpness(m.onto(row))) for row in np.eye(3))
         ratios.append(float(m.sharpness(w)) / single)
         rng = np.random.default_rng(0)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from steppe.papers.conflicting_biases.theory.kkt import lyapunov, orbits
+
 if TYPE_CHECKING:
     from steppe.store import Checkpoint, Computed
 
@@ -24,10 +26,10 @@ class Bifurcation:
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
 
-        from steppe.constructions.diagonal import cubic
+        pass  # MERGED
         from steppe.store import Computed
 
         a = np.linspace(self.first, self.last, self.count)
-        z = cubic.orbits(a, start=self.start, burn=self.burn, keep=self.keep)
-        curves = {"a": a, "lyapunov": cubic.lyapunov(a, start=self.start, burn=self.burn, keep=2000)}
+        z = orbits(a, start=self.start, burn=self.burn, keep=self.keep)
+        curves = {"a": a, "lyapunov": lyapunov(a, start=self.start, burn=self.burn, keep=2000)}
         return Computed(curves, {"z": z}, {"escaped": int(np.isnan(z[:, -1]).sum())})

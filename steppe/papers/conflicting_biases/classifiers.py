@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from steppe.papers.conflicting_biases.theory.two_points import MAX_MARGIN, MIN_SHARPNESS, error, monte_carlo
+
 if TYPE_CHECKING:
     from steppe.store import Checkpoint, Computed
 
@@ -22,20 +24,19 @@ class Classifiers:
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
 
-        from steppe.constructions.diagonal import printed, sphere_errors
-        from steppe.constructions.diagonal.expected import standard_error
+        from steppe.papers.conflicting_biases.theory import printed
+        from steppe.papers.conflicting_biases.theory.risk import standard_error
         from steppe.store import Computed
 
         curves: dict[str, Any] = {"mean": np.array(self.means)}
-        for name, c in (("max_margin", sphere_errors.MAX_MARGIN), ("min_sharpness", sphere_errors.MIN_SHARPNESS)):
+        for name, c in (("max_margin", MAX_MARGIN), ("min_sharpness", MIN_SHARPNESS)):
             drawn = [
-                sphere_errors.monte_carlo(self.d, m, c, samples=self.samples, key=self.seed + k)
-                for k, m in enumerate(self.means)
+                monte_carlo(self.d, m, c, samples=self.samples, key=self.seed + k) for k, m in enumerate(self.means)
             ]
             curves |= {
                 name: np.array([e.value for e in drawn]),
                 f"{name}_error": np.array([standard_error(e) for e in drawn]),
-                f"{name}_exact": np.array([sphere_errors.error(self.d, m, c) for m in self.means]),
+                f"{name}_exact": np.array([error(self.d, m, c) for m in self.means]),
                 f"{name}_printed": np.array([printed.large_mean_error(self.d, m, c) for m in self.means]),
                 f"{name}_projected": np.array([printed.projected_error(m, c) for m in self.means]),
             }

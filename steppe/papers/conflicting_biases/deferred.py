@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from steppe.papers.catalogue import Claim, Evidence, Finding
+from steppe.experiments._paper import Claim, Evidence, Finding
 
 Check = Callable[[Evidence], Finding]
 

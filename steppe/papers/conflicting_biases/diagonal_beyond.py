@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 from steppe.papers.conflicting_biases.bifurcation import Bifurcation
 from steppe.papers.conflicting_biases.diagonal_figures import RATES, plane, shared_plane
 from steppe.papers.conflicting_biases.diagonal_sweep import OUTCOMES, Algorithm, Sweep, even
@@ -11,6 +11,7 @@ from steppe.papers.conflicting_biases.divergence import Divergence
 from steppe.papers.conflicting_biases.drawn import drawn
 from steppe.papers.conflicting_biases.factors import Factors
 from steppe.papers.conflicting_biases.finished import example_of, settled
+from steppe.papers.conflicting_biases.theory.kkt import EDGE, ESCAPE, FOUR, SIGNS, two_cycle
 
 _THREE = ("blue", "orange", "green")
 MOMENTA = (0.0, 0.2, 0.5)
@@ -130,7 +131,7 @@ def numbers_algorithms(entries: Sequence[Any]) -> dict[str, Any]:
 def numbers_simplex(entries: Sequence[Any]) -> dict[str, Any]:
     import numpy as np
 
-    from steppe.constructions.diagonal import least_risk, risk
+    from steppe.papers.conflicting_biases.theory import least_risk, risk
 
     (entry,) = entries
     example = example_of(entry)
@@ -167,13 +168,13 @@ def numbers_simplex(entries: Sequence[Any]) -> dict[str, Any]:
 def numbers_bifurcation(entries: Sequence[Any]) -> dict[str, Any]:
     import numpy as np
 
-    from steppe.constructions.diagonal import cubic
+    pass  # MERGED
 
     (entry,) = entries
     a, z = entry.curves["a"], entry.params["z"]
     escaped = np.isnan(z[:, -1])
-    stable, cycle = np.linspace(a[0], cubic.EDGE, 20), np.linspace(cubic.EDGE, cubic.FOUR, 60)
-    both = np.array([cubic.two_cycle(v) for v in cycle])
+    stable, cycle = np.linspace(a[0], EDGE, 20), np.linspace(EDGE, FOUR, 60)
+    both = np.array([two_cycle(v) for v in cycle])
     return {
         "title": "Beyond · one weight past its edge of stability: w ← w(1 + 2ηx(y − xw²))",
         "a": a.tolist(),
@@ -185,10 +186,10 @@ def numbers_bifurcation(entries: Sequence[Any]) -> dict[str, Any]:
             {"a": cycle.tolist(), "z": both[:, 1].tolist(), "label": "… and z² = 1/(as)"},
         ],
         "places": [
-            {"at": cubic.EDGE, "label": "a = 1: sharpness 2/η"},
-            {"at": cubic.FOUR, "label": "√5 − 1: period 4"},
-            {"at": cubic.SIGNS, "label": "√(27/4) − 1: signs mix"},
-            {"at": cubic.ESCAPE, "label": "2: escape"},
+            {"at": EDGE, "label": "a = 1: sharpness 2/η"},
+            {"at": FOUR, "label": "√5 − 1: period 4"},
+            {"at": SIGNS, "label": "√(27/4) − 1: signs mix"},
+            {"at": ESCAPE, "label": "2: escape"},
         ],
     }  # fmt: skip
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 from steppe.papers.conflicting_biases.diagonal_sweep import Sweep, even
 from steppe.papers.conflicting_biases.drawn import drawn
 from steppe.papers.conflicting_biases.finished import example_of, settled
@@ -72,7 +72,7 @@ def numbers_figure_15(entries: Sequence[Any]) -> dict[str, Any]:
 def _risk_panel(entry: Any) -> dict[str, Any]:
     import numpy as np
 
-    from steppe.constructions.diagonal import risk
+    from steppe.papers.conflicting_biases.theory import risk
 
     example, ends = example_of(entry), settled(entry)
     line = np.linspace(entry.spec["rates"][0], example.limit, 300)
@@ -94,7 +94,7 @@ def shared_plane(entry: Any) -> dict[str, Any]:
     """The plane itself: sharpness on a grid, solutions, flow."""
     import numpy as np
 
-    from steppe.constructions.diagonal import arc
+    from steppe.papers.conflicting_biases.theory import arc
 
     example = example_of(entry)
     solutions = arc(example.x, example.y, 121)
@@ -113,7 +113,7 @@ def shared_plane(entry: Any) -> dict[str, Any]:
 def plane(entry: Any, k: int, title: str) -> dict[str, Any]:
     import numpy as np
 
-    from steppe.constructions.diagonal import kkt_points
+    from steppe.papers.conflicting_biases.theory import kkt_points
 
     example = example_of(entry)
     lr = entry.spec["rates"][k] * example.unit

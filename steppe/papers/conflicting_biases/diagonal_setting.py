@@ -7,6 +7,8 @@ sharpness, the best point of M lies between, and gradient descent diverges while
 from dataclasses import dataclass
 from typing import Any
 
+from steppe.papers.conflicting_biases.theory.manifold import least_norm, least_sharpness
+
 
 @dataclass(frozen=True)
 class Example:
@@ -27,7 +29,7 @@ class Example:
         return max(self.x) / min(self.x)
 
     def manifold(self) -> Any:
-        from steppe.constructions.diagonal import Manifold
+        from steppe.papers.conflicting_biases.theory import Manifold
 
         return Manifold(self.x, self.y)
 
@@ -35,7 +37,7 @@ class Example:
         """Points along the gradient flow from α·1 to its limit."""
         import numpy as np
 
-        from steppe.constructions.diagonal import flow_end, flow_path
+        from steppe.papers.conflicting_biases.theory import flow_end, flow_path
 
         start = np.full(len(self.x), self.alpha)
         return flow_path(self.x, start, np.linspace(0, flow_end(self.x, self.y, start), count))
@@ -46,18 +48,18 @@ class Example:
 
     def best_rate(self) -> float:
         """The η (in η₁) at which 2/η is the sharpness of M_G, the best generalising point of M."""
-        from steppe.constructions.diagonal import least_risk
+        from steppe.papers.conflicting_biases.theory import least_risk
 
         return 2 / float(self.manifold().sharpness(least_risk(self.x, self.y))) / self.unit
 
     def risks(self) -> dict[str, float]:
         """The risk of the three idealised algorithms."""
-        from steppe.constructions.diagonal import extremes, least_risk, risk
+        from steppe.papers.conflicting_biases.theory import least_risk, risk
 
         d = len(self.x)
         return {
-            "norm": float(risk(extremes.least_norm(self.x, self.y).point(d))),
-            "sharpness": float(risk(extremes.least_sharpness(self.x, self.y).point(d))),
+            "norm": float(risk(least_norm(self.x, self.y).point(d))),
+            "sharpness": float(risk(least_sharpness(self.x, self.y).point(d))),
             "optimal": float(risk(least_risk(self.x, self.y))),
         }
 
@@ -65,7 +67,7 @@ class Example:
         """For d = 2: the point of M with S = 2/η (η in η₁), or the flow's limit where that is flatter."""
         import numpy as np
 
-        from steppe.constructions.diagonal import flow_limit
+        from steppe.papers.conflicting_biases.theory import flow_limit
 
         x = np.asarray(self.x)
         target = np.maximum(1 / (2 * np.asarray(rates, dtype=float) * self.unit), self.y * x.min())

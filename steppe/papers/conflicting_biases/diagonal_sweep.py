@@ -54,9 +54,9 @@ class Sweep:
         import jax.numpy as jnp
         import numpy as np
 
-        from steppe.constructions.diagonal import risk
-        from steppe.dynamics.vectorised import run_many
-        from steppe.problems.diagonal import shared
+        from steppe.dynamics import run_many
+        from steppe.networks._diagonal import shared
+        from steppe.papers.conflicting_biases.theory import risk
         from steppe.store import Computed
 
         rates = np.asarray(self.rates)
@@ -85,8 +85,7 @@ class Sweep:
         return Computed(curves, {"w": runs.w, "path": runs.path}, result)
 
     def dynamics(self, lr: Any) -> Any:
-        from steppe.dynamics import GD, SAM, LabelNoise
-        from steppe.dynamics.heavy_ball import HeavyBall
+        from steppe.dynamics import GD, SAM, HeavyBall, LabelNoise
 
         match self.algorithm:
             case "gd":

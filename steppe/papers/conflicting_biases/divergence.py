@@ -29,9 +29,8 @@ class Divergence:
         import jax.numpy as jnp
         import numpy as np
 
-        from steppe.dynamics import GD
-        from steppe.dynamics.vectorised import run_many
-        from steppe.problems.diagonal import shared
+        from steppe.dynamics import GD, run_many
+        from steppe.networks._diagonal import shared
         from steppe.store import Computed
 
         rates = np.linspace(0.5, 3.0, self.count)

@@ -1,6 +1,6 @@
 """The claims on training: Theorems B.1 and B.2, figures 4, 15 and 16, and beyond."""
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.conflicting_biases.deferred import runs, theory
 
 _B, _H, _O = "theorem_b_checks", "figure_checks", "beyond_checks"

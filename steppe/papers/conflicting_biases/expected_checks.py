@@ -3,9 +3,21 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from steppe.constructions.diagonal import LogNormal, algorithms, folded, printed
-from steppe.constructions.diagonal.expected import mean, standard_error
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
+from steppe.papers.conflicting_biases.theory import LogNormal, printed
+from steppe.papers.conflicting_biases.theory.flow import (
+    Folded,
+    log_rate,
+    min_norm,
+    min_risk,
+    min_sharpness,
+    ratios_to_max,
+    single_entry_risk,
+    truncated_min,
+    unconstrained,
+    unconstrained_risk,
+)
+from steppe.papers.conflicting_biases.theory.risk import mean, standard_error
 
 ROUNDING = 1e-9
 LAW = LogNormal((1.0, 0.5, 1.5))
@@ -18,12 +30,10 @@ def single_entry(which: str, *, as_printed: bool) -> Finding:
     moments = LAW.moments()
     x0, y0 = LAW(rng, SAMPLES)
     x, y = LAW(rng, SAMPLES)
-    u = (algorithms.min_norm if which == "norm" else algorithms.min_sharpness)(x0, y0)
+    u = (min_norm if which == "norm" else min_sharpness)(x0, y0)
     k = np.argmax(u, axis=1)
     ratio = u[np.arange(SAMPLES), k]
-    stated = (
-        printed.expected_error(ratio, k, moments) if as_printed else algorithms.single_entry_risk(x0, y0, k, moments)
-    )
+    stated = printed.expected_error(ratio, k, moments) if as_printed else single_entry_risk(x0, y0, k, moments)
     difference = mean(stated - 0.5 * (np.sum(u * x, axis=1) - y) ** 2)
     score = abs(difference.value) / standard_error(difference)
     detail = f"stated {stated.mean():.4f}, difference {difference.value:+.4f}; log-normal inputs"
@@ -36,7 +46,7 @@ def optimal(*, as_printed: bool) -> Finding:
     law = LogNormal((1.0, 0.5, 1.5), noise=0.5)
     moments = law.moments()
     x, y = law(rng, 2000)
-    free = algorithms.unconstrained(x, y, moments)
+    free = unconstrained(x, y, moments)
     negative = (free < 0).any(axis=1)
     if as_printed:
         share = float(negative.mean())
@@ -45,11 +55,11 @@ def optimal(*, as_printed: bool) -> Finding:
     worst = 0.0
     for i in chosen:
         found = minimize(
-            moments.risk, algorithms.min_norm(x[i], y[i]), jac=lambda u: moments.Sigma @ u - moments.mu,
+            moments.risk, min_norm(x[i], y[i]), jac=lambda u: moments.Sigma @ u - moments.mu,
             bounds=[(0, None)] * 3, constraints={"type": "eq", "fun": lambda u, i=i: x[i] @ u - y[i]}, method="SLSQP",
             options={"ftol": 1e-14, "maxiter": 300},
         )  # fmt: skip
-        worst = max(worst, abs(float(moments.risk(algorithms.min_risk(x[i], y[i], moments))) - float(found.fun)))
+        worst = max(worst, abs(float(moments.risk(min_risk(x[i], y[i], moments))) - float(found.fun)))
     return Finding(worst, worst < 1e-7, f"largest difference of risks, {len(chosen)} examples")
 
 
@@ -58,20 +68,20 @@ def optimal_formula() -> Finding:
     rng = np.random.default_rng(7)
     moments = LAW.moments()
     x, y = LAW(rng, 5000)
-    stated = algorithms.unconstrained_risk(x, y, moments)
-    worst = float(np.abs(stated - moments.risk(algorithms.unconstrained(x, y, moments))).max())
-    excess = float((moments.risk(algorithms.min_risk(x, y, moments)) - stated).min())
+    stated = unconstrained_risk(x, y, moments)
+    worst = float(np.abs(stated - moments.risk(unconstrained(x, y, moments))).max())
+    excess = float((moments.risk(min_risk(x, y, moments)) - stated).min())
     return Finding(worst, worst < ROUNDING and excess > -ROUNDING, f"true risk − stated ≥ {excess:.1e}")
 
 
 def folded_moments() -> Finding:
     """Σ, μ, σ² of the folded Gaussian against draws, in standard errors; A_opt = 1 with risk 0."""
-    law = folded.Folded(3)
+    law = Folded(3)
     x, y = law(np.random.default_rng(8), 200_000)
     moments = law.moments()
     pairs = [(x[:, 0] * x[:, 1], moments.Sigma[0, 1]), (x[:, 0] * y, moments.mu[0]), (y**2, moments.sigma2)]
     scores = [abs(mean(v).value - float(exact)) / standard_error(mean(v)) for v, exact in pairs]
-    best = algorithms.min_risk(x[:100], y[:100], moments)
+    best = min_risk(x[:100], y[:100], moments)
     off = float(np.abs(best - 1).max() + np.abs(moments.risk(best)).max())
     return Finding(max(scores), max(scores) < 4 and off < ROUNDING, f"A_opt off 1 and risk off 0 by {off:.1e}")
 
@@ -82,7 +92,7 @@ def folded_norm(evidence: Evidence) -> Finding:
     for entry in evidence["propE2"]:
         r, n = entry.result, entry.spec["n"]
         scores.append(abs(r["norm"] - r["norm_exact"]) / r["norm_error"])
-        first, second = folded.ratios_to_max(n)
+        first, second = ratios_to_max(n)
         within &= first <= n and second <= n**2
     exact = [e.result["norm_exact"] for e in evidence["propE2"]]
     return Finding(max(scores), max(scores) < 4 and within, "exact " + ", ".join(f"{v:.4f}" for v in exact))
@@ -93,8 +103,8 @@ def folded_printed(evidence: Evidence) -> Finding:
     scores = []
     for entry in evidence["propE2"]:
         n = entry.spec["n"]
-        first, second = folded.ratios_to_max(n)
-        moments = folded.Folded(n).moments()
+        first, second = ratios_to_max(n)
+        moments = Folded(n).moments()
         stated = 0.5 * (moments.sigma2 + second + float(moments.mu[0]) * first)
         scores.append(abs(stated - entry.result["norm"]) / entry.result["norm_error"])
     return Finding(max(scores), max(scores) < 4, "largest over n = 2, 3, 5")
@@ -115,6 +125,6 @@ def folded_log() -> Finding:
     """E[⟨1, x⟩/x_min; x_min > δ] grows by n(n − 1)2/π for every factor e in 1/δ."""
     ratios = []
     for n in (2, 3, 5):
-        a, b = folded.truncated_min(n, 1e-6)[0], folded.truncated_min(n, 1e-7)[0]
-        ratios.append(float((b - a) / np.log(10) / folded.log_rate(n)))
+        a, b = truncated_min(n, 1e-6)[0], truncated_min(n, 1e-7)[0]
+        ratios.append(float((b - a) / np.log(10) / log_rate(n)))
     return Finding(min(ratios), max(abs(r - 1) for r in ratios) < 1e-3, "ratio to n(n − 1)2/π for n = 2, 3, 5")

@@ -45,9 +45,9 @@ class Factors:
         import numpy as np
 
         from steppe import until, when
-        from steppe.constructions.diagonal import two_factors as theory
         from steppe.dynamics import run
-        from steppe.problems.diagonal import two_factors
+        from steppe.networks._diagonal import two_factors
+        from steppe.papers.conflicting_biases.theory import kkt as theory
         from steppe.store import Computed
 
         x, y, u, v = self.data()

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from steppe.constructions.diagonal import kkt_points
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 from steppe.papers.conflicting_biases.diagonal_setting import Example
 from steppe.papers.conflicting_biases.finished import example_of, settled
+from steppe.papers.conflicting_biases.theory import kkt_points
 
 
 def flow_aligned(evidence: Evidence) -> Finding:

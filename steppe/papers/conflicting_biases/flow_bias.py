@@ -23,7 +23,7 @@ class FlowBias:
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
 
-        from steppe.constructions.diagonal import flow_limit
+        from steppe.papers.conflicting_biases.theory import flow_limit
         from steppe.store import Computed
 
         alphas = np.logspace(np.log10(self.smallest), -0.5, self.count)
@@ -36,6 +36,6 @@ class FlowBias:
 
     def exponent(self) -> float:
         """p in ε ∝ α^p: 2(1 − x₂/x_max) for two layers, L for more."""
-        from steppe.constructions.diagonal import excess_rate
+        from steppe.papers.conflicting_biases.theory import excess_rate
 
         return excess_rate(self.x) if self.depth == 2 else float(self.depth)

@@ -4,6 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from steppe.papers.conflicting_biases.theory.flow import (
+    Folded,
+    min_norm,
+    min_norm_error,
+    min_risk,
+    min_sharpness,
+    min_sharpness_error,
+    square_rate,
+)
+
 if TYPE_CHECKING:
     from steppe.store import Checkpoint, Computed
 
@@ -22,29 +32,29 @@ class FoldedErrors:
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
 
-        from steppe.constructions.diagonal import algorithms, folded
-        from steppe.constructions.diagonal.expected import mean, standard_error
+        pass  # MERGED
+        from steppe.papers.conflicting_biases.theory.risk import mean, standard_error
         from steppe.store import Computed
 
-        law = folded.Folded(self.n)
+        law = Folded(self.n)
         moments = law.moments()
         x, y = law(np.random.default_rng(self.seed), self.samples)
-        norm = mean(moments.risk(algorithms.min_norm(x, y)))
-        flat = moments.risk(algorithms.min_sharpness(x, y))
+        norm = mean(moments.risk(min_norm(x, y)))
+        flat = moments.risk(min_sharpness(x, y))
         # The best is 1 with risk 0 whatever is drawn: a few draws show it.
-        best = mean(moments.risk(algorithms.min_risk(x[:1000], y[:1000], moments)))
+        best = mean(moments.risk(min_risk(x[:1000], y[:1000], moments)))
         drawn = [mean(np.where(x.min(axis=1) > delta, flat, 0)) for delta in self.deltas]
         curves = {
             "delta": np.array(self.deltas),
             "drawn": np.array([e.value for e in drawn]),
             "drawn_error": np.array([standard_error(e) for e in drawn]),
-            "exact": np.array([folded.min_sharpness_error(self.n, delta) for delta in self.deltas]),
-            "asymptote": np.array([folded.square_rate(self.n) / (2 * delta) for delta in self.deltas]),
+            "exact": np.array([min_sharpness_error(self.n, delta) for delta in self.deltas]),
+            "asymptote": np.array([square_rate(self.n) / (2 * delta) for delta in self.deltas]),
         }
         result = {
             "norm": norm.value,
             "norm_error": standard_error(norm),
-            "norm_exact": folded.min_norm_error(self.n),
+            "norm_exact": min_norm_error(self.n),
             "best": best.value,
         }
         return Computed(curves, {}, result)

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import linprog
 
-from steppe.constructions.diagonal import Manifold, extremes, printed
-from steppe.constructions.diagonal.manifold import eighth_sharpness, half_norm
-from steppe.papers.catalogue import Finding
+from steppe.experiments._paper import Finding
+from steppe.papers.conflicting_biases.theory import Manifold, printed
+from steppe.papers.conflicting_biases.theory.manifold import eighth_sharpness, half_norm, least_norm, least_sharpness
 
 # Sums and products of a few numbers of order 1 in double precision.
 ROUNDING = 1e-10
@@ -76,10 +76,10 @@ def least_value(which: str, *, as_printed: bool = False, positive: bool = True) 
     for x, y in examples(DRAWS, positive=positive, key=3):
         if which == "norm":
             value, _ = program(x, y, np.ones(len(x)))
-            stated = extremes.least_norm(x, y).value
+            stated = least_norm(x, y).value
         else:
             value, _ = program(x, y, 4 * x**2)
-            stated = printed.least_sharpness(x, y) if as_printed else extremes.least_sharpness(x, y).value
+            stated = printed.least_sharpness(x, y) if as_printed else least_sharpness(x, y).value
         worst = max(worst, abs(stated / value - 1))
     return Finding(worst, worst < ROUNDING, f"largest relative difference over {DRAWS} examples")
 
@@ -90,8 +90,8 @@ def sufficient() -> Finding:
     for x, y in examples(DRAWS, positive=True, key=4):
         m = Manifold(x, y)
         for extreme, measure in (
-            (extremes.least_norm(x, y), lambda w: np.sum(w**2)),
-            (extremes.least_sharpness(x, y), m.sharpness),
+            (least_norm(x, y), lambda w: np.sum(w**2)),
+            (least_sharpness(x, y), m.sharpness),
         ):
             w = np.zeros(len(x))
             w[extreme.support] = rng.normal(size=len(extreme.support))
@@ -106,9 +106,9 @@ def necessary(which: str, *, as_printed: bool = False) -> Finding:
         cost = np.ones(len(x)) if which == "norm" else x**2
         _, support = program(x, y, cost)
         if which == "norm":
-            entry = printed.norm_entry(x) if as_printed else extremes.least_norm(x, y).x0
+            entry = printed.norm_entry(x) if as_printed else least_norm(x, y).x0
         else:
-            entry = extremes.least_sharpness(x, y).x0
+            entry = least_sharpness(x, y).x0
         right += bool(np.allclose(x[support], entry, rtol=1e-12, atol=0))
     return Finding(right / DRAWS, right == DRAWS, f"{right} of {DRAWS} examples with entries of both signs")
 

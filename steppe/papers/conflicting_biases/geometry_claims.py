@@ -1,6 +1,6 @@
 """The claims on M and its flattest and shortest points: Lemmas 3.1, C.1, D.1, D.2, Proposition 3.2."""
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.conflicting_biases.deferred import pair, theory
 
 _G = "geometry_checks"

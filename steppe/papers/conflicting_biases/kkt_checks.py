@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from steppe.constructions.diagonal import Manifold, extremes, kkt_points, least_risk, printed, risk
-from steppe.constructions.diagonal.kkt import multipliers
-from steppe.papers.catalogue import Finding
+from steppe.experiments._paper import Finding
+from steppe.papers.conflicting_biases.theory import Manifold, kkt_points, least_risk, printed, risk
+from steppe.papers.conflicting_biases.theory.kkt import multipliers
+from steppe.papers.conflicting_biases.theory.manifold import least_sharpness
 
 # A few operations on numbers of order 1 in double precision, some of them small differences.
 ROUNDING = 1e-9
@@ -41,7 +42,7 @@ def nonnegative_examples(count: int, key: int) -> Any:
         if k % 4 == 2:
             x[2] = 0.0
         y = float(rng.uniform(0.3, 3.0))
-        yield x, y, 2 / extremes.least_sharpness(x, y).value * rng.uniform(0.1, 0.95)
+        yield x, y, 2 / least_sharpness(x, y).value * rng.uniform(0.1, 0.95)
 
 
 def kkt_conditions() -> Finding:
@@ -96,7 +97,7 @@ def kkt_global() -> Finding:
     rng, worst = np.random.default_rng(3), 0.0
     for _ in range(DRAWS):
         x, y = rng.uniform(0.1, 2.0, 5), float(rng.uniform(0.3, 4.0))
-        lr = 2 / extremes.least_sharpness(x, y).value * rng.uniform(0.1, 0.98)
+        lr = 2 / least_sharpness(x, y).value * rng.uniform(0.1, 0.98)
         worst = max(worst, abs(kkt_points(x, y, lr)[0].risk - float(risk(least_risk(x, y, lr)))))
     return Finding(worst, worst < ROUNDING, f"{DRAWS} examples")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 from steppe.papers.conflicting_biases.networks_ends import Ends, every_goal, last
 from steppe.rates import Transition, corner, u_shape
 

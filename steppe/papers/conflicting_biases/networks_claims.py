@@ -1,6 +1,6 @@
 """The claims on networks: section 2 and appendix H."""
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.conflicting_biases.deferred import pair, runs
 
 _N, _H7 = "networks_checks", "parameterisation_checks"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure, Scale
+from steppe.experiments._paper import Figure, Scale
 from steppe.papers.conflicting_biases.drawn import drawn
 from steppe.papers.conflicting_biases.networks_scales import smoke, smoke_spec, spec
 from steppe.papers.conflicting_biases.networks_setting import Setting

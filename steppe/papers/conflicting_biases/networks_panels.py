@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from steppe.papers.conflicting_biases.networks_ends import Ends
-from steppe.rates import panels
-from steppe.rates.panels import LABELS, RATE, line, series_of
+from steppe.rates import _draw as panels
+from steppe.rates._draw import LABELS, RATE, line, series_of
 
 
 def panel(ends: Ends, quantity: str, *, fine: bool = False, titled: bool = True) -> dict[str, Any]:
-    """That of `steppe.rates.panels`. `fine`: only rates up to 6/s_GF, the paper's fine grid."""
+    """That of `steppe.rates._draw`. `fine`: only rates up to 6/s_GF, the paper's fine grid."""
     table, flow = ends.table, ends.flow
     keep = table["lr"] <= 3 * ends.critical * 1.0001 if fine else np.full(len(table["lr"]), True)
     kept = {name: column[keep] for name, column in table.items()}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from steppe.papers.catalogue import Scale
+from steppe.experiments._paper import Scale
 from steppe.papers.conflicting_biases.networks_setting import Architecture, Data, Setting
 from steppe.papers.conflicting_biases.networks_specs import Swept
 from steppe.papers.conflicting_biases.networks_table import Row

@@ -31,12 +31,12 @@ class Setting:
     def problems(self) -> Any:
         """The training problem, and the same network on the test set."""
         from steppe import losses
-        from steppe.problems.build import build
+        from steppe.networks import build
 
         return build(self.network(), self.dataset(), losses.named(self.loss), seed=self.seed, scale=self.scale)
 
     def network(self) -> Any:
-        from steppe.problems import networks
+        from steppe import networks
 
         activation = {"relu": networks.relu, "tanh": networks.tanh}[self.activation]
         match self.architecture:
@@ -55,7 +55,7 @@ class Setting:
                 return networks.Transformer(self.width, 2 * self.width, self.depth, self.depth)
 
     def dataset(self) -> Any:
-        from steppe.problems import data
+        from steppe import data
 
         n, test = self.n or None, self.test or None
         match self.data:

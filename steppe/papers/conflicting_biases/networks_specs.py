@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from steppe.assembled import Assembled, Get
 from steppe.papers.conflicting_biases.networks_setting import Setting
+from steppe.sweep._engine import Assembled, Get
 
 # Runs of at most so many steps are made in one process: starting others would take longer.
 _FEW_STEPS = 5_000
@@ -31,9 +31,9 @@ class FlowRun:
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
 
-        from steppe.dynamics import Flow
+        from steppe.dynamics._flow import Flow
         from steppe.rates import critical_rate
-        from steppe.rates.saved import critical_arrays
+        from steppe.rates._critical import critical_arrays
         from steppe.store import Computed
 
         problem, _ = self.setting.problems()
@@ -61,7 +61,7 @@ class DescentRun:
     steps: int = 1_000_000
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
-        from steppe.rates.descents import Descents, Limits
+        from steppe.rates._descents import Descents, Limits
 
         problem, _ = self.setting.problems()
         limits = Limits(self.goals, self.steps, self.way or None, self.patience)
@@ -93,7 +93,7 @@ class Swept(Assembled):
     multiples: tuple[float, ...] = ()
 
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
-        from steppe.dynamics import Flow
+        from steppe.dynamics._flow import Flow
         from steppe.rates import critical_rate, sweep
 
         problem, test = self.setting.problems()
@@ -122,7 +122,7 @@ class Swept(Assembled):
         return [m * critical[-1].rate for m in self.multiples] or None
 
     def options(self) -> dict[str, Any]:
-        """Arguments of `steppe.rates.sweep`."""
+        """Arguments of `steppe.rates._sweep`."""
         names = ("goals", "fine", "coarse", "share", "patience", "steps", "all_sharpness")
         return {name: getattr(self, name) for name in names}
 
@@ -178,7 +178,7 @@ def descent_of(entry: Any) -> "Descent":
 
 
 def critical_of(entry: Any) -> "tuple[Critical, ...]":
-    from steppe.rates.saved import restored_critical
+    from steppe.rates._critical import restored_critical
 
     arrays: Mapping[str, Any] = entry.params
     return restored_critical(arrays)

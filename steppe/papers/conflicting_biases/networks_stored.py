@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from steppe.assembled import Get
-from steppe.dynamics.run import Outcome
+from steppe.dynamics._run import Outcome
 from steppe.papers.conflicting_biases.networks_specs import Swept, computed, critical_of, descent_of
 from steppe.rates import Descent, Plan, sweep
 from steppe.store import Computed, Entry
+from steppe.sweep._engine import Get
 
 
 def missing(spec: Swept, get: Get) -> list[Any]:
@@ -28,7 +28,7 @@ def assemble(spec: Swept, get: Get) -> Computed:
 
 
 class _Kept:
-    """The runs of one sweep that are there, as `steppe.rates.sweep` asks for them."""
+    """The runs of one sweep that are there, as `steppe.rates._sweep` asks for them."""
 
     together = True
 

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from steppe.papers.catalogue import Finding
-from steppe.problems.networks import FCN, kernel, mup
-from steppe.problems.networks.parameterisation import Scaled
+from steppe.experiments._paper import Finding
+from steppe.networks import FCN, kernel, mup
+from steppe.networks._architecture import Scaled
 
 _WIDTHS = (64, 256, 1024)
 _DRAWS, _STEPS = 20, 3

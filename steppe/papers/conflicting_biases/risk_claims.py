@@ -1,6 +1,6 @@
 """The claims on the risk: Lemma E.1, Proposition E.2 and its folded Gaussian."""
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.conflicting_biases.deferred import pair, runs, theory
 
 _K, _E = "kkt_checks", "expected_checks"

@@ -31,10 +31,10 @@ class Stability:
         import jax.numpy as jnp
         import numpy as np
 
-        from steppe.constructions.diagonal import Manifold, extremes
-        from steppe.dynamics import GD
-        from steppe.dynamics.vectorised import run_many
-        from steppe.problems.diagonal import shared
+        from steppe.dynamics import GD, run_many
+        from steppe.networks._diagonal import shared
+        from steppe.papers.conflicting_biases.theory import Manifold
+        from steppe.papers.conflicting_biases.theory import manifold as extremes
         from steppe.store import Computed
 
         rng = np.random.default_rng(self.seed)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from steppe.constructions.diagonal import arc, flow_limit
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 from steppe.papers.conflicting_biases.diagonal_setting import Example
 from steppe.papers.conflicting_biases.finished import spec_of
 from steppe.papers.conflicting_biases.flow_bias import FlowBias
+from steppe.papers.conflicting_biases.theory import arc, flow_limit
 
 
 def flow_bias(evidence: Evidence) -> Finding:

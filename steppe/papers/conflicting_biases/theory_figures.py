@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 from steppe.papers.conflicting_biases.classifiers import Classifiers
 from steppe.papers.conflicting_biases.drawn import drawn
 from steppe.papers.conflicting_biases.finished import spec_of

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from steppe.constructions.diagonal import printed, sphere_errors, two_points
-from steppe.constructions.diagonal.expected import mean, standard_error
-from steppe.constructions.diagonal.sphere_errors import MAX_MARGIN, MIN_SHARPNESS
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
+from steppe.papers.conflicting_biases.theory import printed, two_points
+from steppe.papers.conflicting_biases.theory import two_points as sphere_errors
+from steppe.papers.conflicting_biases.theory.risk import mean, standard_error
+from steppe.papers.conflicting_biases.theory.two_points import MAX_MARGIN, MIN_SHARPNESS
 
 ROUNDING = 1e-10
 DRAWS = 30

@@ -1,6 +1,6 @@
 """The claims of appendix F: two points, logistic loss, and the errors of their classifiers."""
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.conflicting_biases.deferred import pair, runs, theory
 
 _F = "two_points_checks"

@@ -1,6 +1,6 @@
 """Mulayoff, Michaeli and Soudry 2021: what the step size does to the function that gradient descent ends at."""
 
-from steppe.papers.catalogue import Paper
+from steppe.experiments._paper import Paper
 from steppe.papers.mulayoff2021.claims import CLAIMS
 from steppe.papers.mulayoff2021.figures import FIGURES
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from steppe.constructions import flattest, function_space, stability
+from steppe.papers.mulayoff2021.theory import flattest, function_space, stability
 
 # A run ends at a loss of 1e-8, within about 1e-4 of a minimum: kinks that close to a training point are on it.
 KINK = 1e-4

@@ -1,9 +1,9 @@
 """The claims of mulayoff2021 on its experiments, measured on every run that counts."""
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.mulayoff2021 import curve_checks as curves
-from steppe.papers.mulayoff2021 import minimum_checks as minima
 from steppe.papers.mulayoff2021 import formula_checks as theory
+from steppe.papers.mulayoff2021 import minimum_checks as minima
 from steppe.papers.mulayoff2021.minimum_checks import ALL
 
 CLAIMS = (

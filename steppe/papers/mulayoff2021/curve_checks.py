@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 from steppe.papers.mulayoff2021.runs import merged
 from steppe.papers.mulayoff2021.specs import FACTORS
 

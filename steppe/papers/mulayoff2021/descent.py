@@ -41,7 +41,7 @@ class Descent:
         """Train; one row a step size, with everything the claims ask of its minimum."""
         import numpy as np
 
-        from steppe.dynamics.minima import minima
+        from steppe.dynamics._minima import minima
         from steppe.papers.mulayoff2021.analysis import NAMES, analysed
         from steppe.store import Computed
 
@@ -80,6 +80,6 @@ class Descent:
     def start(self) -> dict[str, Any]:
         import numpy as np
 
-        from steppe.problems.networks import OneHidden
+        from steppe.networks import OneHidden
 
         return OneHidden().init(1, self.width, np.random.default_rng([self.seed, 1]), scale=self.scale)

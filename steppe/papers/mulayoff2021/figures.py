@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 from steppe.papers.mulayoff2021.runs import function, merged
 from steppe.papers.mulayoff2021.specs import FACTORS, FIG1, FIG3, INIT
 
@@ -68,7 +68,7 @@ def bends(entries: Sequence[Any]) -> dict[str, Any]:
     """f″ of the same functions, and the weight g."""
     import numpy as np
 
-    from steppe.constructions.function_space import weight
+    from steppe.papers.mulayoff2021.theory.function_space import weight
 
     arrays, chosen = _chosen(entries)
     x = arrays["x"]

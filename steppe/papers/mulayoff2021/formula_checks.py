@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 from steppe.papers.mulayoff2021.runs import network
 
 
@@ -13,7 +13,7 @@ def root_residual(*, printed: bool) -> Callable[[Evidence], Finding]:
         import itertools
         import math
 
-        from steppe.constructions import stability
+        from steppe.papers.mulayoff2021.theory import stability
 
         bound = stability.theorem_2_as_printed if printed else stability.theorem_2
         worst = 0.0
@@ -51,7 +51,7 @@ def jump_error(*, printed: bool) -> Callable[[Evidence], Finding]:
 
 def sgd_growth(evidence: Evidence) -> Finding:
     """The least growth of E‖u‖² a step just beyond 2/λ_max, over batch sizes and minima."""
-    from steppe.constructions import stability
+    from steppe.papers.mulayoff2021.theory import stability
 
     growths: dict[int, list[float]] = {}
     limits: dict[int, list[float]] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 from steppe.papers.mulayoff2021 import settled
 from steppe.papers.mulayoff2021.runs import network
 
@@ -87,7 +87,7 @@ def between(evidence: Evidence) -> Finding:
 
 def descent(evidence: Evidence) -> Finding:
     """Gradient descent on β, on a few runs: how far above the certified minimum it ends."""
-    from steppe.constructions.flattest import descent_on_beta
+    from steppe.papers.mulayoff2021.theory.flattest import descent_on_beta
 
     excesses = []
     for e in evidence["fig3"]:

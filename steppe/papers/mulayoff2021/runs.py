@@ -16,7 +16,7 @@ def merged(entries: Sequence[Any]) -> dict[str, Any]:
 
 def function(params: Mapping[str, Any], k: int) -> Any:
     """The piecewise-linear function of the k-th run of an entry's parameters."""
-    from steppe.constructions.function_space import piecewise_linear
+    from steppe.papers.mulayoff2021.theory.function_space import piecewise_linear
 
     return piecewise_linear(network(params, k))
 

@@ -10,8 +10,8 @@ LOSS, KINK, STEPS = 1e-20, 1e-6, 2_000_000
 
 def settled(entry: Any, k: int, lr: float) -> Any:
     """The modes at the minimum that run k of an entry ends at; None where it does not settle."""
-    from steppe.constructions import stability
-    from steppe.dynamics.minima import minima
+    from steppe.dynamics._minima import minima
+    from steppe.papers.mulayoff2021.theory import stability
 
     arrays = entry.params
     done = minima(arrays["x"], arrays["y"], network(arrays, k), [lr], loss=LOSS, max_steps=STEPS)
@@ -22,7 +22,7 @@ def settled(entry: Any, k: int, lr: float) -> Any:
 
 def least_ratio(entry: Any, k: int, lr: float) -> tuple[float, bool]:
     """(the least λ_max η/2 of its modes once settled, whether it has kinks); infinite where it does not settle."""
-    from steppe.constructions import stability
+    from steppe.papers.mulayoff2021.theory import stability
 
     modes = settled(entry, k, lr)
     if modes is None:
@@ -32,7 +32,7 @@ def least_ratio(entry: Any, k: int, lr: float) -> tuple[float, bool]:
 
 def bound_ratio(entry: Any, k: int, lr: float) -> float:
     """λ_max^upper over the bound of Theorem 2 once settled."""
-    from steppe.constructions import stability
+    from steppe.papers.mulayoff2021.theory import stability
 
     modes = settled(entry, k, lr)
     if modes is None:

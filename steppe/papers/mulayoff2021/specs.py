@@ -10,7 +10,7 @@ experiment on initialisation a warm-up of 5·10⁵ steps lets most runs from mod
 
 from dataclasses import replace
 
-from steppe.papers.catalogue import Scale
+from steppe.experiments._paper import Scale
 from steppe.papers.mulayoff2021.descent import Descent
 
 # Every experiment is cut into parts that two cores share and that can be resumed one by one.

@@ -1,6 +1,6 @@
 """Flatness and generalisation: learning multi-index models with homogeneous networks."""
 
-from steppe.papers.catalogue import Paper
+from steppe.experiments._paper import Paper
 from steppe.papers.multi_index import law_claims, laws, section_6, section_6_claims, theory_claims
 
 PAPER = Paper(

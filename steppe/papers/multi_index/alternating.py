@@ -36,8 +36,8 @@ class Alternating:
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
 
-        from steppe.constructions import multi_index as theory
-        from steppe.problems.data.multi_index import multi_index
+        from steppe.data import multi_index
+        from steppe.papers.multi_index import theory
         from steppe.store import Computed
 
         rng, activation = np.random.default_rng([self.seed, 0]), sigma(self.activation)

@@ -39,8 +39,8 @@ class Approximate:
     def _row(self, k: int) -> dict[str, float]:
         import numpy as np
 
-        from steppe.constructions import multi_index as theory
-        from steppe.problems.data.multi_index import multi_index
+        from steppe.data import multi_index
+        from steppe.papers.multi_index import theory
 
         seed, which = divmod(k, len(self.shares))
         rng, activation = np.random.default_rng([seed, 0]), sigma(self.activation)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from steppe.constructions import memorising
-from steppe.constructions import multi_index as theory
-from steppe.papers.catalogue import Finding
+from steppe.activations import leaky, quadratic, rectifier
+from steppe.data import multi_index
+from steppe.experiments._paper import Finding
+from steppe.flattening import _memorising as memorising
+from steppe.papers.multi_index import theory
 from steppe.papers.multi_index.setting import model
-from steppe.problems.data.multi_index import multi_index
-from steppe.problems.networks.homogeneous import leaky, quadratic, rectifier
 
 _D, _N, _SEEDS = 20, 100, 3
 

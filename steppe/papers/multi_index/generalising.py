@@ -44,8 +44,8 @@ class Generalising:
     def _row(self, k: int) -> dict[str, float]:
         import numpy as np
 
-        from steppe.constructions import multi_index as theory
-        from steppe.problems.data.multi_index import multi_index
+        from steppe.data import multi_index
+        from steppe.papers.multi_index import theory
 
         size, seed = divmod(k, self.seeds)
         d, n, m = self.d[size], self.n[size], self.m[size]

@@ -44,7 +44,7 @@ class Interpolators:
     def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
         import numpy as np
 
-        from steppe.problems.data.multi_index import multi_index
+        from steppe.data import multi_index
         from steppe.store import Computed
 
         rng = np.random.default_rng([self.seed, 0])
@@ -60,8 +60,8 @@ class Interpolators:
     def _row(self, link: Any, U: Any, seen: Any, x: Any, y: Any, nu: float, k: int) -> dict[str, float]:
         import numpy as np
 
-        from steppe.constructions import multi_index as theory
-        from steppe.problems.data.links import Expansion
+        from steppe.data._multi_index import Expansion
+        from steppe.papers.multi_index import theory
 
         rng, activation = np.random.default_rng([self.seed, 2, k]), sigma(self.activation)
         W = theory.correlated(self.m, seen, nu, one_sided=self.one_sided, key=rng)

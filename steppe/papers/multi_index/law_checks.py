@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 from steppe.papers.multi_index.reading import NAMES, Exponent, exponent
 
 # A law is met where its exponent lies in the interval; one narrower than this is not believed, since the sizes are

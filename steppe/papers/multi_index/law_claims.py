@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.multi_index.deferred import pair, runs
 
 _HERE = "law_checks"

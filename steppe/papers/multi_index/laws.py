@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 from steppe.papers.multi_index.reading import NAMES, Exponent, exponent, groups
 from steppe.papers.multi_index.specs import ALTERNATING, APPROXIMATE, DIMENSION, FIG2, GROWN, RATE, SAMPLE
 
@@ -145,7 +145,7 @@ def alternating(entries: Sequence[Any]) -> dict[str, Any]:
 
 
 def _drawn(numbers: Any) -> Any:
-    from steppe.figures.panels import panels
+    from steppe.figures import panels
 
     return panels(numbers)
 

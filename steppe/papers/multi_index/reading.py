@@ -56,9 +56,9 @@ def power(spec: Mapping[str, Any]) -> float:
     """E g², the loss of predicting 0: in closed form, or from a sample."""
     import numpy as np
 
-    from steppe.constructions.multi_index import population_loss, sampled_loss
+    from steppe.data._multi_index import Expansion
     from steppe.papers.multi_index.setting import model, sigma
-    from steppe.problems.data.links import Expansion
+    from steppe.papers.multi_index.theory import population_loss, sampled_loss
 
     link, U, _ = model(spec["link"], spec["activation"], spec["r"], spec["d"], np.random.default_rng(0))
     nothing = np.eye(1, spec["d"]), [0.0], sigma(spec["activation"])

@@ -43,8 +43,8 @@ class Scaling:
 
         import numpy as np
 
-        from steppe.constructions import multi_index as theory
-        from steppe.problems.data.multi_index import multi_index
+        from steppe.data import multi_index
+        from steppe.papers.multi_index import theory
 
         size, seed = divmod(k, self.seeds)
         d, n, m = self.d[size], self.n[size], self.m[size]

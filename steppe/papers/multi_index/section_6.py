@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 from steppe.papers.multi_index.reading import NAMES, Group, groups
 from steppe.papers.multi_index.specs import FIG2, FIG2_LOUD, FIG3, FIG3_LOUD, FIG4
 
@@ -54,7 +54,7 @@ def _spread(values: Any, found: Any, kept: Any) -> dict[str, list[float]]:
 
 
 def draw(numbers: Mapping[str, Any]) -> Any:
-    from steppe.figures.flatness_loss import flatness_loss
+    from steppe.figures._flatness import flatness_loss
 
     return flatness_loss(numbers)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 from steppe.papers.multi_index.reading import NAMES, Group, groups
 
 ALL = ("fig2", "fig2-loud", "fig3", "fig3-loud", "fig4")

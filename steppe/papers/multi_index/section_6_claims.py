@@ -1,6 +1,6 @@
 """Claims of section 6.2, the negative ones included, and of what the runs of section 6 bound."""
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.multi_index.deferred import pair, runs
 
 _HERE = "section_6_checks"

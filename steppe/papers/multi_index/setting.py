@@ -12,7 +12,7 @@ LinkName = Literal["sum", "linear", "quadratic-form"]
 
 
 def sigma(activation: Activation) -> Any:
-    from steppe.problems.networks.homogeneous import leaky, linear, quadratic, rectifier
+    from steppe.activations import leaky, linear, quadratic, rectifier
 
     return {"relu": rectifier, "leaky": leaky(0.1), "quadratic": quadratic, "linear": linear}[activation]
 
@@ -24,8 +24,8 @@ def model(link: LinkName, activation: Activation, r: int, d: int, rng: Any) -> t
     """
     import numpy as np
 
-    from steppe.problems.data.links import Composed, Linear, QuadraticForm, SumOfSingleIndex
-    from steppe.problems.data.multi_index import orthonormal
+    from steppe.data import orthonormal
+    from steppe.data._multi_index import Composed, Linear, QuadraticForm, SumOfSingleIndex
 
     coefficients = (1 / r**0.5,) * r
     if link == "quadratic-form":

@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from steppe.papers.catalogue import Scale
+from steppe.experiments._paper import Scale
 from steppe.papers.multi_index.alternating import Alternating
 from steppe.papers.multi_index.approximate import Approximate
 from steppe.papers.multi_index.generalising import Generalising

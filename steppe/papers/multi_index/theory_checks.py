@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from steppe.constructions import multi_index as theory
-from steppe.papers.catalogue import Finding
+from steppe.activations import Homogeneous, leaky, linear, monomial, quadratic, rectifier, relu_power
+from steppe.data import multi_index, orthonormal
+from steppe.data._multi_index import SumOfSingleIndex
+from steppe.experiments._paper import Finding
+from steppe.papers.multi_index import theory
 from steppe.papers.multi_index.setting import Activation, model, sigma
-from steppe.problems.data.links import SumOfSingleIndex
-from steppe.problems.data.multi_index import multi_index, orthonormal
-from steppe.problems.networks.homogeneous import Homogeneous, leaky, linear, monomial, quadratic, rectifier, relu_power
 
 FAMILY = (rectifier, leaky(0.1), quadratic, relu_power(3), monomial(4))
 _ROUNDING = 1e-12

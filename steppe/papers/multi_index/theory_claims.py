@@ -1,6 +1,6 @@
 """Claims of multi-index that need no runs."""
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.multi_index.deferred import Check, pair, theory
 
 _HERE = "theory_checks"

@@ -1,6 +1,6 @@
 """Wen, Li and Ma 2023: when the flattest minimisers generalise, and when they memorise."""
 
-from steppe.papers.catalogue import Paper
+from steppe.experiments._paper import Paper
 from steppe.papers.wen2023.claims import CLAIMS
 from steppe.papers.wen2023.figures import FIGURES
 

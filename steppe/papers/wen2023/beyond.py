@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from steppe.papers.catalogue import Figure, Scale
+from steppe.experiments._paper import Figure, Scale
 from steppe.papers.wen2023 import panels
 from steppe.papers.wen2023.training import Row, Training
 

@@ -9,7 +9,7 @@ from steppe.papers.wen2023.training import Training
 
 def at_interpolation(spec: Training, problem: Any) -> float | None:
     """The least trace of a minimiser on this training set, None where none is known."""
-    from steppe.constructions import bounds
+    from steppe.papers.wen2023.theory import bounds
 
     known: dict[str, tuple[Any, ...]] = {
         "no-bias": (bounds.two_layer_no_bias,),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Scale
+from steppe.experiments._paper import Scale
 from steppe.papers.wen2023.table2 import seeds, specs
 from steppe.papers.wen2023.training import Training
 

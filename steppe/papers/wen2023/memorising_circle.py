@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 
 _POINTS, _GRID = 7, 181
 
@@ -12,7 +12,8 @@ def numbers(entries: Sequence[Any]) -> dict[str, Any]:
     """The net's output on a grid of the plane, its training points and the line along which each neuron begins."""
     import numpy as np
 
-    from steppe.constructions import bounds, memorising
+    from steppe.flattening import _memorising as memorising
+    from steppe.papers.wen2023.theory import bounds
 
     angles = 2 * np.pi * np.arange(_POINTS) / _POINTS + 0.35
     x = np.column_stack([np.cos(angles), np.sin(angles)])

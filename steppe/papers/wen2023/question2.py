@@ -4,7 +4,7 @@ them in II only. Which property besides sharpness tells where it goes?"""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 from steppe.papers.wen2023.groups import joined, parted
 
 FIGURES = ("fig1b", "fig4b", "fig6a")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 from steppe.papers.wen2023.groups import joined, parted
 
 # Label, colour, kind of point and figures: all those with a lower bound of the trace and an accuracy.

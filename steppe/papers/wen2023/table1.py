@@ -4,7 +4,7 @@ experiment from the runs of figures 1b, 4b, 2a and 6a."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Figure
+from steppe.experiments._paper import Figure
 from steppe.papers.wen2023.claims.checks import last, median
 from steppe.papers.wen2023.groups import joined, parted
 
@@ -26,7 +26,7 @@ def theory(network: str) -> tuple[float, float]:
     With bias and with LayerNorm that is the memorising net; without bias, and with BatchNorm, where the theorems
     exclude one, it is the net that generalises, and its trace says how near the least one it comes.
     """
-    from steppe.papers.wen2023 import theory as built
+    from steppe.papers.wen2023 import cube as built
 
     return built.worst_flattest(network)
 

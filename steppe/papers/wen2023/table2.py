@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from steppe.papers.catalogue import Scale
+from steppe.experiments._paper import Scale
 from steppe.papers.wen2023.training import Row, Training
 
 # Accuracy depends on the seed, so every figure is run for several; the printed 2a, which dies at once, for two.

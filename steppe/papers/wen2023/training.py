@@ -126,7 +126,7 @@ class Training:
         import numpy as np
 
         from steppe import losses
-        from steppe.problems import Problem
+        from steppe.problem import Problem
 
         # One stream of randomness for the data, one for the start: changing the width does not change the data.
         split = self.split(np.random.default_rng([self.seed, 0]))
@@ -140,7 +140,7 @@ class Training:
 
     def split(self, rng: Any) -> Any:
         """Training and test set."""
-        from steppe.problems import data
+        from steppe import data
 
         sizes: dict[str, Any] = {"test": self.test, "key": rng}
         if self.data == "parity":
@@ -150,7 +150,7 @@ class Training:
 
     def build(self, x: Any) -> Any:
         """The network; normalisation over the training set needs its inputs."""
-        from steppe.problems import networks
+        from steppe import networks
 
         activations = {"relu": networks.relu, "softplus": networks.softplus, "leaky_relu": networks.leaky_relu()}
         activation = activations[self.activation]

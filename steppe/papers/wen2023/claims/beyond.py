@@ -1,6 +1,6 @@
 """Claims on what goes beyond the paper's figures: sample complexity, a penalised bias, question 2."""
 
-from steppe.papers.catalogue import Claim, Evidence, Finding
+from steppe.experiments._paper import Claim, Evidence, Finding
 from steppe.papers.wen2023.beyond import by_size
 from steppe.papers.wen2023.claims.checks import last, median, spread
 

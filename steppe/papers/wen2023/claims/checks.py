@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steppe.papers.catalogue import Evidence, Finding
+from steppe.experiments._paper import Evidence, Finding
 
 Check = Callable[[Evidence], Finding]
 PERFECT, NEARLY = 0.999, 0.9

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from steppe.constructions import bounds, generalising, memorising, norm_constants, path_norm
-from steppe.constructions.multi_index import features, flattest_interpolator
-from steppe.papers.wen2023 import theory
-from steppe.problems.data import complete
-from steppe.problems.networks import Homogeneous
+from steppe.activations import Homogeneous
+from steppe.data import complete
+from steppe.flattening import _memorising as memorising
+from steppe.flattening._interpolator import features, flattest_interpolator
+from steppe.papers.wen2023 import cube as theory
+from steppe.papers.wen2023.theory import bounds, generalising
+from steppe.papers.wen2023.theory.complexity import norm_constants, path_norm
 
 _RELU = Homogeneous(1.0, 0.0, 1)
 # Random directions that compete with the few that are known to be good.

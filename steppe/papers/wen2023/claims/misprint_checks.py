@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 
 from steppe import losses
-from steppe.constructions import bounds, generalising, memorising, moments, smoothing
-from steppe.constructions import printed as as_printed
-from steppe.papers.wen2023 import theory
-from steppe.problems.data import xor
+from steppe.data import xor
+from steppe.flattening import _memorising as memorising
+from steppe.papers.wen2023 import cube as theory
+from steppe.papers.wen2023.theory import bounds, generalising, moments
+from steppe.papers.wen2023.theory import printed as as_printed
+from steppe.papers.wen2023.theory.smoothing import curvature, target
 
 
 def sample(d: int = 30, n: int = 64) -> Any:
@@ -25,16 +27,16 @@ def eq5(printed: bool) -> tuple[float, bool, str]:
 def a13(printed: bool) -> tuple[float, bool, str]:
     """The factor between the traces of the logistic and of the squared loss at the same outputs."""
     data, p = sample(n=30), 0.2
-    params = memorising.two_layer(data.x, smoothing.target(data.y, p))
+    params = memorising.two_layer(data.x, target(data.y, p))
     logistic = theory.measured(params, data.x, data.y, losses.logistic(smoothing=p))[0]
-    square = theory.measured(params, data.x, smoothing.target(data.y, p), losses.half_mse)[0]
-    stated = as_printed.logistic_curvature(p) if printed else smoothing.curvature(p)
+    square = theory.measured(params, data.x, target(data.y, p), losses.half_mse)[0]
+    stated = as_printed.logistic_curvature(p) if printed else curvature(p)
     return stated, abs(logistic / square / stated - 1) < theory.ROUNDING, f"measured {logistic / square:.4f}"
 
 
 def definition_a2(printed: bool) -> tuple[float, bool, str]:
     a, p = np.linspace(-5, 5, 100_001), 0.2
-    (stated,) = smoothing.target([1.0], p)
+    (stated,) = target([1.0], p)
     found = float(a[np.argmin(as_printed.logistic_loss(a, 1, p if printed else 1 - p))])
     return found, abs(found - stated) < 2e-4, f"γ_p = {stated:.4f}"  # the grid's step is 1e-4
 

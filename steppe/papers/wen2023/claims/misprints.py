@@ -1,6 +1,6 @@
 """Statements of wen2023 that are wrong as printed, each beside its correction."""
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.wen2023.claims.checks import computed
 
 

@@ -7,12 +7,13 @@ import jax
 import numpy as np
 
 from steppe import losses
-from steppe.constructions import generalising, rademacher
-from steppe.papers.wen2023 import theory
+from steppe.data import complete, xor
+from steppe.papers.wen2023 import cube as theory
 from steppe.papers.wen2023.claims.theorem_checks import signs
 from steppe.papers.wen2023.table2 import PAPER
-from steppe.problems import Problem
-from steppe.problems.data import complete, xor
+from steppe.papers.wen2023.theory import generalising
+from steppe.papers.wen2023.theory.complexity import linear
+from steppe.problem import Problem
 
 
 def eq5_index(printed: bool) -> tuple[float, bool, str]:
@@ -59,7 +60,7 @@ def largest_norm(printed: bool) -> tuple[float, bool, str]:
 def linear_step(printed: bool) -> tuple[float, bool, str]:
     """E‖Σ σᵢxᵢ‖ over √(Σ‖xᵢ‖²), which Jensen makes at most 1."""
     x = np.random.default_rng(0).normal(size=(8, 3))
-    ratio = float(np.mean(np.linalg.norm(signs(8) @ x, axis=1)) / 8 / rademacher.linear(x))
+    ratio = float(np.mean(np.linalg.norm(signs(8) @ x, axis=1)) / 8 / linear(x))
     return ratio, abs(ratio - 1) < theory.ROUNDING if printed else ratio <= 1, "eight Gaussian vectors, all 2⁸ signs"
 
 

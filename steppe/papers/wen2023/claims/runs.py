@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from steppe.papers.catalogue import Claim, Evidence, Finding
+from steppe.experiments._paper import Claim, Evidence, Finding
 from steppe.papers.wen2023.claims.checks import (
     NEARLY,
     PERFECT,
@@ -15,8 +15,8 @@ from steppe.papers.wen2023.claims.checks import (
     of_paper_size,
     peak_epoch,
     ratio,
-    spread,
-)  # fmt: skip
+    spread,  # fmt: skip
+)
 from steppe.papers.wen2023.neurons import table
 from steppe.papers.wen2023.table1 import GENERALISES, ROWS
 

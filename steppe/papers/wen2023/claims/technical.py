@@ -3,7 +3,7 @@ lemmas behind them: no training."""
 
 from typing import Any
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.wen2023.claims.checks import computed
 from steppe.papers.wen2023.table1 import ROWS
 

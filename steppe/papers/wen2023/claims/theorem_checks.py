@@ -5,17 +5,12 @@ from typing import Any
 import numpy as np
 
 from steppe import losses
-from steppe.constructions import (
-    bounds,
-    generalising,
-    memorising,
-    norm_constants,
-    rademacher,
-    smoothing,
-    squared_norms,
-)
-from steppe.papers.wen2023 import theory
-from steppe.problems.data import complete, parity, xor
+from steppe.data import complete, parity, xor
+from steppe.flattening import _memorising as memorising
+from steppe.papers.wen2023 import cube as theory
+from steppe.papers.wen2023.theory import bounds, generalising
+from steppe.papers.wen2023.theory.complexity import linear, no_bias, norm_constants, squared_norms
+from steppe.papers.wen2023.theory.smoothing import target
 
 
 def lemma_3_1() -> tuple[float, bool, str]:
@@ -139,7 +134,7 @@ def proposition_a2() -> tuple[float, bool, str]:
 
 def theorem_a2() -> tuple[float, bool, str]:
     data, p = xor(30, 100, replace=False, key=0), 0.2
-    params = memorising.two_layer(data.x, smoothing.target(data.y, p))
+    params = memorising.two_layer(data.x, target(data.y, p))
     trace, _ = theory.measured(params, data.x, data.y, losses.logistic(smoothing=p))
     bound = bounds.logistic(bounds.two_layer_bias, data.x, data.y, smoothing=p)
     return trace, abs(trace / bound - 1) < theory.ROUNDING, f"bound ½p(1 − p) · 4√31 · ln 4 = {bound:.4f}"
@@ -156,7 +151,7 @@ def lemma_a24() -> tuple[float, bool, str]:
         angle = np.linspace(0, 2 * np.pi, 2000)
         features = np.maximum(np.stack([np.cos(angle), np.sin(angle)], axis=1) @ x.T, 0)
         exact = np.mean(np.max(np.abs(signs(8) @ features.T), axis=1)) / 8
-        worst = max(worst, exact / rademacher.no_bias(1.0, float(np.linalg.norm(x, axis=1).max()), 8))
+        worst = max(worst, exact / no_bias(1.0, float(np.linalg.norm(x, axis=1).max()), 8))
     return float(worst), worst <= 1, "complexity over its bound 2CB/√n, all 2⁸ signs, 5 sets"
 
 
@@ -164,7 +159,7 @@ def lemma_a25() -> tuple[float, bool, str]:
     ratios = []
     for seed in range(5):
         x = np.random.default_rng(seed).normal(size=(8, 3))
-        ratios.append(float(np.mean(np.linalg.norm(signs(8) @ x, axis=1)) / 8 / rademacher.linear(x)))
+        ratios.append(float(np.mean(np.linalg.norm(signs(8) @ x, axis=1)) / 8 / linear(x)))
     return max(ratios), max(ratios) <= 1, "E‖Σ σᵢxᵢ‖/n over √(Σ‖xᵢ‖²)/n, all 2⁸ signs, 5 sets"
 
 

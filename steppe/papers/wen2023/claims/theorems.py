@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from steppe.papers.catalogue import Claim
+from steppe.experiments._paper import Claim
 from steppe.papers.wen2023.claims.checks import computed
 
 

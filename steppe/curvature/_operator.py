@@ -1,0 +1,152 @@
+"""Curvature as products with vectors: every matrix is the Hessian of some model of the loss."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from steppe import check
+from steppe.curvature._equations import shaped
+from steppe.curvature._inputs import prepared
+from steppe.curvature._smoothness import refuse_kinked_loss
+from steppe.curvature._statistics import FULL_BATCH, Pieces, Statistics, part, takes
+from steppe.problem import Problem
+
+# A curvature matrix as a product with vectors, and its dense twin.
+
+# Columns of an identity multiplied at a time; so few in all that compiling a loop would take longer than they do.
+_COLUMNS, _FEW = 32, 256
+# A dense matrix beyond this takes 3 GB in float64.
+_DENSE = 20_000
+
+
+class Operator(eqx.Module):
+    """A symmetric `size` × `size` matrix known by v ↦ Av.
+
+    What the product needs from (problem, w) was computed once, when the operator was made; a product is one call
+    of compiled code, in the precision of the parameters.
+    """
+
+    product: Callable[[Array], Array]
+    size: int = eqx.field(static=True)
+    dtype: Any = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    statistics: Statistics = eqx.field(static=True)
+
+    def matvec(self, v: ArrayLike) -> Array:
+        """Av."""
+        return _apply(self.product, jnp.asarray(v, self.dtype))
+
+    def __call__(self, v: np.ndarray) -> np.ndarray:
+        """Av on the host, for steppe.linalg."""
+        return np.asarray(self.matvec(v))
+
+    def dense(self) -> Array:
+        """A itself, (size, size): for tests and small problems."""
+        if self.size > _DENSE:
+            remedy = "Use products: operator.matvec, or the measures built on them."
+            check.refuse("size", f"at most {_DENSE} for a dense matrix", self.size, remedy)
+        if self.size <= _FEW:
+            return jnp.asarray(np.stack([self(e) for e in np.eye(self.size)], axis=1))
+        return _columns(self.product, jnp.eye(self.size, dtype=self.dtype))
+
+
+_apply = eqx.filter_jit(lambda product, v: product(v))
+_columns = eqx.filter_jit(lambda product, rows: jax.lax.map(product, rows, batch_size=_COLUMNS).T)
+
+
+# Every curvature matrix is the Hessian at w of some model of the loss; the model names the matrix.
+
+# Bytes that may be held of what the data make of the network.
+MEMORY = 2**30
+
+# (problem, w) ↦ a function of u whose Hessian at u = w is meant; a mean over the problem's examples.
+Model = Callable[[Problem, Array], Callable[[Array], Array]]
+# (problem, w) ↦ a linear map B from parameters to (examples, r), with A = (1/n) BᵀB.
+Root = Callable[[Problem, Array], Callable[[Array], Array]]
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """A kind of curvature matrix. Called with (problem, w) it gives the operator.
+
+    `memory` bounds what is stored: where linearising all examples takes more, they are taken in pieces and the
+    forward pass is repeated for every product, which then costs about half as much again.
+    """
+
+    name: str
+    model: Model = field(repr=False)
+    root: Root | None = field(default=None, repr=False)
+
+    def __call__(
+        self, problem: Problem, w: Array, *, statistics: Statistics = FULL_BATCH, memory: float = MEMORY
+    ) -> Operator:
+        meant, w, pieces = settled(self.model, problem, w, statistics=statistics, memory=memory)
+        refuse_kinked_loss(meant, w)
+        stored = pieces.whole and held(self.model, meant, w) <= memory
+        product = _linearised(self.model, meant, w) if stored else Recomputed(meant, w, self.model, pieces)
+        return Operator(product, w.size, w.dtype, self.name, statistics)
+
+
+def settled(
+    model: Model, problem: Problem, w: Array, *, statistics: Statistics, memory: float
+) -> tuple[Problem, Array, Pieces]:
+    """The problem whose curvature is meant, w as its vector, and the pieces its data are taken in."""
+    w = prepared(problem, w)
+    memory = check.number("memory", memory, above=0.0, remedy="Pass a number of bytes, for instance 2**30.")
+    if not isinstance(statistics, Statistics):
+        remedy = "Pass FullBatch(), Frozen() or PerChunk(size) of steppe.measures."
+        check.refuse("statistics", "a treatment of batch statistics", statistics, remedy)
+    problem = statistics.problem(problem, w)
+    return problem, w, statistics.pieces(problem, w, _affordable(model, problem, w, memory))
+
+
+class Recomputed(eqx.Module):
+    """The product piece by piece: nothing is kept but the data and w."""
+
+    problem: Problem
+    w: Array
+    model: Model = eqx.field(static=True)
+    pieces: Pieces = eqx.field(static=True)
+
+    def __call__(self, v: Array) -> Array:
+        def product(piece: Problem) -> Array:
+            return jax.jvp(jax.grad(self.model(piece, self.w)), (self.w,), (v,))[1]
+
+        return self.pieces.mean(self.problem, product)
+
+
+@eqx.filter_jit
+def _linearised(model: Model, problem: Problem, w: Array) -> Callable[[Array], Array]:
+    """v ↦ ∇²m(w) v, forward over reverse, with all that does not depend on v computed now."""
+    return jax.linearize(jax.grad(model(problem, w)), w)[1]
+
+
+def held(model: Model, problem: Problem, w: Array) -> int:
+    """Bytes that the linearised product keeps."""
+    leaves, structure = jax.tree.flatten((problem, w))
+    return _held(model, structure, tuple((a.shape, a.dtype) for a in leaves))
+
+
+@lru_cache(maxsize=256)
+def _held(model: Model, structure: Any, shapes: tuple[tuple[tuple[int, ...], Any], ...]) -> int:
+    problem, w = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
+    kept = eqx.filter_eval_shape(_linearised, model, problem, w)
+    return sum(int(np.prod(a.shape)) * a.dtype.itemsize for a in jax.tree.leaves(kept))
+
+
+def _affordable(model: Model, problem: Problem, w: Array, memory: float) -> int:
+    """The number of examples that fit into `memory`: all of them, or a piece that is recomputed."""
+    n = len(problem)
+    if (everything := held(model, problem, w)) <= memory or not takes(problem, w, 1):
+        return n
+    # Held is affine in the number of examples. Recomputing has the values, their tangents and one more of each.
+    one = held(model, eqx.filter_eval_shape(part, problem, 0, 1), w)
+    return max(1, min(n - 1, int((memory - one) / (4 * max(1.0, (everything - one) / max(1, n - 1))))))

@@ -1,0 +1,330 @@
+"""How batch statistics enter a Hessian: over the full batch, frozen, or chunk by chunk."""
+
+import abc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from steppe import check
+from steppe.curvature._equations import evaluate, flat, shaped, traced, walk
+from steppe.networks._normalised import OwnStatistics
+from steppe.problem import Predict, Problem
+
+# Data in pieces of bounded memory, the last one ragged, each weighted by its share of the examples.
+
+# (first example, number of examples): the first may be traced, the number is static.
+Start = int | Array
+OnSpan = Callable[[Start, int], Array]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """n examples in consecutive pieces of `size`; the last one has what is left.
+
+    Equal pieces run in one compiled loop, one at a time; the ragged one comes after them.
+
+    >>> pieces = Pieces(10, 4)
+    >>> pieces.spans
+    [(0, 4), (4, 4), (8, 2)]
+    >>> int(pieces.total(lambda start, size: size * jnp.ones((), int)))
+    10
+    """
+
+    n: int
+    size: int
+
+    @property
+    def whole(self) -> bool:
+        return self.size >= self.n
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        return [(start, min(self.size, self.n - start)) for start in range(0, self.n, self.size)]
+
+    def total(self, f: OnSpan) -> Array:
+        """Σ f over the pieces."""
+        if self.whole:
+            return f(0, self.n)
+        shape = jax.eval_shape(lambda: f(0, self.size))
+        starts = self.size * jnp.arange(self.n // self.size)
+        zero = jnp.zeros(shape.shape, shape.dtype)
+        result, _ = jax.lax.scan(lambda sum_, start: (sum_ + f(start, self.size), None), zero, starts)
+        rest = self.n % self.size
+        return result + f(self.n - rest, rest) if rest else result
+
+    def stacked(self, f: OnSpan) -> Array:
+        """f, one row an example, joined over the pieces."""
+        if self.whole:
+            return f(0, self.n)
+        starts = self.size * jnp.arange(self.n // self.size)
+        blocks = jax.lax.map(lambda start: f(start, self.size), starts)
+        result = blocks.reshape(-1, *blocks.shape[2:])
+        rest = self.n % self.size
+        return jnp.concatenate([result, f(self.n - rest, rest)]) if rest else result
+
+    def mean(self, problem: Problem, f: Callable[[Problem], Array]) -> Array:
+        """Σ (share of the examples) × f(piece): for f a mean over examples, its mean over all."""
+        if self.whole:
+            return f(problem)
+        return self.total(lambda start, size: size / self.n * f(part(problem, start, size)))
+
+
+def part(problem: Problem, start: Start, size: int) -> Problem:
+    """The same problem on `size` examples from `start` on."""
+    if isinstance(start, int) and (start, size) == (0, len(problem)):
+        return problem
+
+    def cut(a: Array) -> Array:
+        return jax.lax.dynamic_slice_in_dim(a, start, size)
+
+    return eqx.tree_at(lambda p: (p.x, p.y), problem, (jax.tree.map(cut, problem.x), cut(problem.y)))
+
+
+# Whether a network treats each example alone, as all do without batch statistics.
+
+# Enough examples to have statistics, few enough to cost nothing.
+_COMPANY = 64
+
+
+def treats_examples_alone(problem: Problem, w: Array) -> bool:
+    """Whether predictions are the same without the other examples, to half of the digits.
+
+    Compared at w and at a random point as far off as w is long: at w itself a layer of zeros may hide it.
+
+    >>> import steppe
+    >>> x, y = jnp.array([[1.0], [2.0]]), jnp.zeros((2, 1))
+    >>> centred = Problem(lambda w, x: w * (x - x.mean()), jnp.array([[1.0]]), x, y, steppe.losses.mse)
+    >>> treats_examples_alone(centred, centred.w0)
+    False
+    """
+    some = min(_COMPANY, len(problem))
+    if not takes(problem, w, some) or not takes(problem, w, 1):
+        return False
+    few = part(problem, 0, some)
+    return all(bool(_compared(few, u)) for u in (w, _elsewhere(w)))
+
+
+def takes(problem: Problem, w: Array, size: int) -> bool:
+    """Whether predict gives one row an example for the first `size` of them too. One that was written for these data
+    may not: it holds some of them itself, or their number.
+
+    >>> import steppe
+    >>> p = Problem(lambda w, x: w * jnp.ones(2), jnp.array(1.0), jnp.zeros(2), jnp.zeros(2), steppe.losses.mse)
+    >>> takes(p, p.w0, 2), takes(p, p.w0, 1)
+    (True, False)
+    """
+    leaves, structure = jax.tree.flatten((problem, w))
+    return _takes(structure, tuple((a.shape, a.dtype) for a in leaves), size)
+
+
+@lru_cache(maxsize=256)  # a network is looked at once, not at every measurement
+def _takes(structure: Any, shapes: tuple[tuple[tuple[int, ...], Any], ...], size: int) -> bool:
+    problem, w = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
+    try:
+        found = eqx.filter_eval_shape(lambda problem, w: part(problem, 0, size).predictions(w), problem, w)
+    except (TypeError, ValueError):
+        return False
+    return bool(found.shape[0] == size)
+
+
+@jax.jit
+def _elsewhere(w: Array) -> Array:
+    length = jnp.sqrt(jnp.mean(w**2))
+    return w + jnp.where(length > 0, length, 1) * jax.random.normal(jax.random.key(0), w.shape, w.dtype)
+
+
+@eqx.filter_jit
+def _compared(problem: Problem, w: Array) -> Array:
+    together = problem.predictions(w)
+    ends = jnp.array([0, len(problem) - 1])
+    alone = jax.vmap(lambda i: part(problem, i, 1).predictions(w)[0])(ends)
+    scale = jnp.max(jnp.abs(together)) * float(np.finfo(together.dtype).eps) ** 0.5
+    return jnp.all(jnp.abs(alone - together[ends]) <= scale)
+
+
+# A network with its batch statistics held fixed.
+
+
+@dataclass(frozen=True)
+class FrozenPredict:
+    """predict with every batch statistic a constant: same predictions, no derivative through the statistics.
+
+    A statistic is what an equation makes of values with an example axis when its result has none: a mean, a sum,
+    a largest value over the examples. It is found by comparing the shapes for n and for n + 1 examples, since
+    an axis whose length changes is one of examples.
+    """
+
+    predict: Predict
+
+    def __call__(self, params: Any, x: Any) -> Array:
+        closed = traced(self.predict, params, x)
+        frozen = set(statistics(self.predict, params, x))
+        place = iter(range(len(list(flat(closed)))))
+
+        def step(equation: Any, inputs: list[Any]) -> Any:
+            outputs = evaluate(equation, inputs)
+            return [jax.lax.stop_gradient(a) for a in outputs] if next(place) in frozen else outputs
+
+        (prediction,) = walk(closed, jax.tree.leaves((params, x)), step)
+        return prediction
+
+
+def statistics(predict: Predict, params: Any, x: Any) -> Iterator[int]:
+    """The places, in the order of `flat`, of the equations that sum examples up."""
+
+    def shape(a: Any, more: int) -> jax.ShapeDtypeStruct:
+        return shaped((a.shape[0] + more, *a.shape[1:]), a.dtype)
+
+    params = jax.eval_shape(lambda: params)
+    small, large = (
+        flat(traced(predict, params, jax.tree.map(lambda a, more=more: shape(a, more), x))) for more in (0, 1)
+    )
+    for place, (a, b) in enumerate(zip(small, large, strict=True)):
+        entering = any(s.aval.shape != t.aval.shape for s, t in zip(a.invars, b.invars, strict=True))
+        leaving = any(s.aval.shape != t.aval.shape for s, t in zip(a.outvars, b.outvars, strict=True))
+        if entering and not leaving:
+            yield place
+
+
+# What batch statistics mean when curvature is measured; three answers, and the result says which was taken.
+
+
+class Statistics(abc.ABC):
+    """How batch statistics, such as those of batch normalisation, are treated. Without them all three agree."""
+
+    @abc.abstractmethod
+    def problem(self, problem: Problem, w: Array) -> Problem:
+        """The problem whose curvature is meant."""
+
+    @abc.abstractmethod
+    def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
+        """How its data may be cut; `size` examples are what the memory holds at a time."""
+
+
+@dataclass(frozen=True)
+class FullBatch(Statistics):
+    """Statistics of all examples, differentiated through: ∇²L of the loss that full-batch gradient descent sees."""
+
+    def __str__(self) -> str:
+        return "full batch"
+
+    def problem(self, problem: Problem, w: Array) -> Problem:
+        return problem
+
+    def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
+        # A network whose examples see each other needs all of them at once, whatever the memory.
+        return Pieces(len(problem), size if size < len(problem) and treats_examples_alone(problem, w) else len(problem))
+
+
+FULL_BATCH = FullBatch()
+
+
+@dataclass(frozen=True)
+class PerChunk(Statistics):
+    """Statistics of each consecutive chunk of `size` examples, as mini-batch training sees them."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        check.integer("size", self.size, minimum=1, remedy="Pass the number of examples of a mini-batch.")
+
+    def __str__(self) -> str:
+        return f"chunks of {self.size}"
+
+    def problem(self, problem: Problem, w: Array) -> Problem:
+        net = problem.predict
+        for size in {size for _, size in self.pieces(problem, w, self.size).spans}:
+            if not takes(problem, w, size):
+                remedy = "It was written for all of these data; take FullBatch()."
+                check.refuse(
+                    "predict", "a function of any number of examples", f"no row each for {size} of them", remedy
+                )
+        return _with(problem, _OfItsOwn(net)) if isinstance(net, OwnStatistics) else problem
+
+    def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
+        return Pieces(len(problem), min(self.size, len(problem)))
+
+
+@dataclass(frozen=True)
+class Frozen(Statistics):
+    """Statistics of all examples at w, held constant: the curvature of the network as it is used after training."""
+
+    def __str__(self) -> str:
+        return "frozen"
+
+    def problem(self, problem: Problem, w: Array) -> Problem:
+        if isinstance(problem.predict, OwnStatistics):
+            return _with(problem, _Held(problem.predict))
+        try:
+            found = list(statistics(problem.predict, problem.unravel(w), problem.x))
+        except (TypeError, ValueError) as error:
+            remedy = "Frozen() compares the shapes for n and for n + 1 examples; take FullBatch() or PerChunk(size)."
+            check.refuse("predict", "a function of any number of examples", str(error), remedy)
+        if not found and treats_examples_alone(problem, w):
+            return problem
+        frozen = _with(problem, FrozenPredict(problem.predict))
+        if not found or not bool(_decoupled(frozen, w)):
+            check.refuse(
+                "statistics",
+                "FullBatch() or PerChunk(size) for this network",
+                "Frozen()",
+                "Its examples see each other in another way than by sums over all of them.",
+            )
+        return frozen
+
+    def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
+        # Their values belong to all examples: a piece would compute its own.
+        frozen = isinstance(problem.predict, FrozenPredict)
+        return Pieces(len(problem), len(problem)) if frozen else FULL_BATCH.pieces(problem, w, size)
+
+
+@dataclass(frozen=True)
+class _OfItsOwn:
+    """A network that carries its training inputs, with the statistics of what it is given."""
+
+    network: OwnStatistics
+
+    def __call__(self, params: Any, x: Array) -> Array:
+        return self.network.forward(params, x, (params, x))
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The same with those of its training inputs, held constant."""
+
+    network: OwnStatistics
+
+    def __call__(self, params: Any, x: Array) -> Array:
+        inputs = jnp.asarray(self.network.train.array, x.dtype)
+        return self.network.forward(params, x, (jax.lax.stop_gradient(params), inputs))
+
+
+def _with(problem: Problem, predict: Predict) -> Problem:
+    # Its arrays are known to be right; to make them anew would compile a program for each.
+    static = (predict, problem.criterion, problem.unravel)
+    return Problem.tree_unflatten(static, (problem.w0, problem.x, problem.y))
+
+
+@eqx.filter_jit
+def _decoupled(problem: Problem, w: Array) -> Array:
+    """Whether the first prediction depends on no real input of another example."""
+
+    def real(a: Array) -> bool:
+        return jnp.issubdtype(a.dtype, jnp.floating)
+
+    moving, still = eqx.partition(problem.x, real)
+
+    def first(rows: Array) -> Array:
+        return problem.predict(problem.unravel(w), eqx.combine(rows, still))[0]
+
+    output, back = jax.vjp(first, moving)
+    # By amounts that no symmetry can cancel.
+    (slopes,) = back(jnp.sin(1.0 + jnp.arange(output.size, dtype=output.dtype)).reshape(output.shape))
+    return jnp.all(jnp.array([jnp.all(a[1:] == 0) for a in jax.tree.leaves(slopes)]))

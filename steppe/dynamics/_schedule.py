@@ -1,0 +1,111 @@
+"""Stages one after the other, and the order of examples in them."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from steppe import check
+from steppe.dynamics._base import Dynamics
+from steppe.dynamics._descent import GD, SAM
+from steppe.until import Stop
+from steppe.when import When
+
+# Stages run one after the other: the rows of a training table (wen2023, table 2).
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`epochs` passes over the data with one dynamics; None goes on until the run's stop."""
+
+    dynamics: Dynamics
+    epochs: int | None = None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Dynamics one after the other, each for its own number of epochs.
+
+    >>> len(Schedule.table([(0.01, 0.05, 1, 0.0, 200), (0.01, 0.1, 1, 0.0, 400)]).stages)
+    2
+    """
+
+    stages: tuple[Stage, ...]
+
+    def __post_init__(self) -> None:
+        if not self.stages:
+            check.refuse("stages", "at least one stage", self.stages, "Pass Stage(SAM(0.01, 0.05), epochs=100).")
+        for stage in self.stages:
+            if stage.epochs is not None:
+                check.integer("epochs", stage.epochs, minimum=1)
+            elif stage is not self.stages[-1]:
+                check.refuse("epochs", "given for every stage but the last", None, "Say how long the stage lasts.")
+
+    @classmethod
+    def table(cls, rows: Iterable[tuple[float, float, int | None, float, int]]) -> "Schedule":
+        """From rows (lr, rho, batch size, weight decay, epochs): gradient descent where rho is 0, else SAM."""
+        return cls(
+            tuple(
+                Stage(
+                    SAM(lr, rho, batch, weight_decay=decay) if rho else GD(lr, weight_decay=decay, batch_size=batch),
+                    check.integer("epochs", epochs, minimum=1),
+                )
+                for lr, rho, batch, decay, epochs in rows
+            )
+        )
+
+    @classmethod
+    def of(cls, dynamics: "Dynamics | Schedule") -> "Schedule":
+        if isinstance(dynamics, Schedule):
+            return dynamics
+        if not isinstance(dynamics, Dynamics):
+            check.refuse("dynamics", "a dynamics or a Schedule of them", dynamics, "Pass for example GD(0.01).")
+        return cls((Stage(dynamics),))
+
+
+# Steps and epochs of a run whose stages have different batch sizes, and the moments at which it is recorded.
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One stage on the time axis: steps [first_step, last_step), of which `per_epoch` make an epoch."""
+
+    stage: Stage
+    first_step: int
+    first_epoch: int
+    per_epoch: int
+    last_step: float
+
+    def epoch(self, step: int) -> float:
+        """The epochs done after `step` steps of the run."""
+        return self.first_epoch + (step - self.first_step) / self.per_epoch
+
+    def step_at(self, epoch: float) -> float:
+        return self.first_step + (epoch - self.first_epoch) * self.per_epoch
+
+    def is_moment(self, when: When, step: int) -> bool:
+        return step == 0 or self.next_moment(when, step - 1) == step
+
+    def next_moment(self, when: When, step: int) -> float:
+        """The first step after `step` at which to record."""
+        if when.in_epochs:
+            return math.ceil(self.step_at(when.after(self.epoch(step))))
+        return when.after(step)
+
+
+def segments(schedule: Schedule, n: int, stop: Stop) -> list[Segment]:
+    """The stages of a schedule on n examples, one after the other, cut where `stop` says; inf where nothing does.
+
+    A full-batch step is a whole epoch.
+    """
+    laid: list[Segment] = []
+    step = epoch = 0
+    for stage in schedule.stages:
+        per_epoch = -(-n // min(stage.dynamics.batch_size or n, n))
+        ends = [math.inf if stop.steps is None else stop.steps]
+        ends += [] if stop.epochs is None else [step + (stop.epochs - epoch) * per_epoch]
+        ends += [] if stage.epochs is None else [step + stage.epochs * per_epoch]
+        laid.append(Segment(stage, step, epoch, per_epoch, min(ends)))
+        if stage.epochs is None or min(ends) < ends[-1]:
+            break
+        step, epoch = step + stage.epochs * per_epoch, epoch + stage.epochs
+    return laid

@@ -1,0 +1,186 @@
+"""What wraps another dynamics: decay of some parameters, a held norm, label noise."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from steppe import check
+from steppe._random import label_noise
+from steppe.dynamics._base import Dynamics, batch_loss, rate
+from steppe.kernels.training import Recipe
+from steppe.problem import Problem
+
+# Parameters picked by their names, for dynamics that treat some of them apart.
+
+
+def refuse_unknown(problem: Problem, w: Array, names: frozenset[str]) -> None:
+    """An error unless the parameters are a dict that has all the names."""
+    params = problem.unravel(w)
+    if not isinstance(params, dict) or not names or not names <= params.keys():
+        known = sorted(params) if isinstance(params, dict) else type(params).__name__
+        remedy = f"The parameters of this problem are {known}."
+        check.refuse("names", "names of parameters in a dict", sorted(names), remedy)
+
+
+def scaled(problem: Problem, dynamics: Dynamics, state: Any, names: frozenset[str], factor: Array) -> Any:
+    """The state of `dynamics` with those parameters multiplied by `factor`."""
+    params = problem.unravel(dynamics.position(state))
+    params |= {name: factor * params[name] for name in names}
+    w = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(params)])
+    return eqx.tree_at(dynamics.position, state, w)
+
+
+# Weight decay of some parameters only: after every step they shrink by a factor.
+
+
+@final
+class Decayed(Dynamics):
+    """The steps of `dynamics`, after each of which the parameters called `names` are multiplied by 1 − `shrink`.
+
+    Decay λ of those parameters alone, with a rate η, is shrink = ηλ.
+
+    >>> import jax.numpy as jnp, steppe
+    >>> params = {"a": jnp.array([8.0]), "b": jnp.array([7.0])}
+    >>> p = steppe.Problem(lambda w, x: x @ w["a"], params, jnp.ones((1, 1)), jnp.ones(1), steppe.losses.mse)
+    >>> steppe.run(p, Decayed(steppe.dynamics.GD(0.0), {"a"}, shrink=0.5), stop=steppe.until.steps(3)).w.tolist()
+    [1.0, 7.0]
+    """
+
+    dynamics: Dynamics
+    shrink: Array
+    names: frozenset[str] = eqx.field(static=True)
+    batch_size: int | None = eqx.field(static=True)
+
+    def __init__(self, dynamics: Dynamics, names: Iterable[str], shrink: ArrayLike):
+        if not isinstance(dynamics, Dynamics):
+            check.refuse("dynamics", "a dynamics", dynamics, "Pass for example SAM(0.01, 0.1).")
+        self.dynamics, self.names, self.shrink = dynamics, frozenset(names), rate("shrink", shrink)
+        self.batch_size = dynamics.batch_size
+
+    @property
+    def gradients_per_step(self) -> int:  # type: ignore[override]
+        return self.dynamics.gradients_per_step
+
+    def start(self, problem: Problem, w: Array) -> Any:
+        refuse_unknown(problem, w, self.names)
+        return self.dynamics.start(problem, w)
+
+    def position(self, state: Any) -> Array:
+        return self.dynamics.position(state)
+
+    def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
+        new, loss = self.dynamics.step(problem, state, index, key=key)
+        kept = 1 - self.shrink.astype(self.position(new).dtype)
+        return scaled(problem, self.dynamics, new, self.names, kept), loss
+
+
+# Projected training: after every step some parameters are scaled back to a given norm (wen2023, figure 6b).
+
+
+@final
+class Projected(Dynamics):
+    """w ← Π(step(w)), where Π scales the parameters called `names`, together, to the Euclidean norm `norm`.
+
+    It begins at Π(w).
+
+    >>> import steppe
+    >>> params = {"a": jnp.array([3.0, 4.0]), "b": jnp.array([7.0])}
+    >>> p = steppe.Problem(lambda w, x: x @ w["a"], params, jnp.ones((1, 2)), jnp.ones(1), steppe.losses.mse)
+    >>> steppe.run(p, Projected(steppe.dynamics.GD(0.0), {"a"}, norm=10.0), stop=steppe.until.steps(1)).w.tolist()
+    [6.0, 8.0, 7.0]
+    """
+
+    dynamics: Dynamics
+    norm: Array
+    names: frozenset[str] = eqx.field(static=True)
+    batch_size: int | None = eqx.field(static=True)
+
+    def __init__(self, dynamics: Dynamics, names: Iterable[str], norm: ArrayLike):
+        if not isinstance(dynamics, Dynamics):
+            check.refuse("dynamics", "a dynamics", dynamics, "Pass for example SAM(0.01, 0.1).")
+        self.dynamics, self.names, self.norm = dynamics, frozenset(names), rate("norm", norm)
+        self.batch_size = dynamics.batch_size
+
+    @property
+    def gradients_per_step(self) -> int:  # type: ignore[override]
+        return self.dynamics.gradients_per_step
+
+    def recipe(self) -> Recipe | None:
+        inner = self.dynamics.recipe()
+        return None if inner is None or inner.held else replace(inner, held=self.names, norm=float(self.norm))
+
+    def start(self, problem: Problem, w: Array) -> Any:
+        refuse_unknown(problem, w, self.names)
+        return self._project(problem, self.dynamics.start(problem, w))
+
+    def position(self, state: Any) -> Array:
+        return self.dynamics.position(state)
+
+    def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
+        new, loss = self.dynamics.step(problem, state, index, key=key)
+        return self._project(problem, new), loss
+
+    def _project(self, problem: Problem, state: Any) -> Any:
+        params = problem.unravel(self.position(state))
+        length = jnp.sqrt(sum(jnp.sum(params[name] ** 2) for name in self.names))
+        # Nothing at all has no direction to be scaled along.
+        factor = self.norm.astype(length.dtype) / jnp.where(length > 0, length, 1)
+        return scaled(problem, self.dynamics, state, self.names, factor)
+
+
+# Label-noise SGD (Blanc et al. 2020): any dynamics whose labels are drawn anew around the true ones at every step.
+
+
+@final
+class LabelNoise(Dynamics):
+    """The steps of `dynamics` with y + σξ for the labels of the batch, ξ standard Gaussian and fresh at every step.
+
+    For real labels, that is losses of squares. The loss that stops a run is that of the true labels.
+
+    >>> import jax.numpy as jnp, steppe
+    >>> from steppe._random import step_key
+    >>> p = steppe.Problem(lambda w, x: w * x, jnp.array([1.0]), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
+    >>> r = steppe.run(p, LabelNoise(steppe.dynamics.GD(0.5), sigma=0.1), stop=steppe.until.steps(1))
+    >>> bool(abs(r.w[0] - 1 - 0.5 * label_noise(step_key(0, 0), 1, 0.1, p.y)[0]) < 1e-6)   # f = y: the step is η σ ξ
+    True
+    """
+
+    dynamics: Dynamics
+    sigma: Array
+    batch_size: int | None = eqx.field(static=True)
+
+    def __init__(self, dynamics: Dynamics, sigma: ArrayLike):
+        if not isinstance(dynamics, Dynamics):
+            check.refuse("dynamics", "a dynamics", dynamics, "Pass for example GD(0.01, batch_size=1).")
+        self.dynamics, self.sigma, self.batch_size = dynamics, rate("sigma", sigma), dynamics.batch_size
+
+    @property
+    def gradients_per_step(self) -> int:  # type: ignore[override]
+        return self.dynamics.gradients_per_step
+
+    def recipe(self) -> Recipe | None:
+        inner = self.dynamics.recipe()
+        return None if inner is None or inner.sigma else replace(inner, sigma=float(self.sigma))
+
+    def start(self, problem: Problem, w: Array) -> Any:
+        if problem.criterion.name not in ("mse", "half_mse"):
+            remedy = "Flip labels of a classification with steppe.data instead."
+            check.refuse("problem", "of loss mse or half_mse for Gaussian label noise", problem.criterion.name, remedy)
+        return self.dynamics.start(problem, w)
+
+    def position(self, state: Any) -> Array:
+        return self.dynamics.position(state)
+
+    def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
+        noise = label_noise(key, min(self.batch_size or len(problem), len(problem)), self.sigma, problem.y)
+        # The last batch of an epoch may be smaller: it takes the first of the same numbers.
+        y = problem.y + noise if index is None else problem.y.at[index].add(noise[: len(index)])
+        noisy = eqx.tree_at(lambda p: p.y, problem, y)
+        new, _ = self.dynamics.step(noisy, state, index, key=jax.random.fold_in(key, 0))
+        return new, batch_loss(problem, self.position(state), index)

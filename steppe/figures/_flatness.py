@@ -1,0 +1,138 @@
+"""Flatness against loss, rescalings, spectra."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from steppe.figures._style import BLUE, FAINT, INK, RED, canvas, plain_ticks, styled
+
+# Flatness against population loss, coloured by the correlation ν: figures 2, 3 and 4 of multi-index.
+
+
+@styled
+def flatness_loss(numbers: Mapping[str, Any]) -> Any:
+    """`numbers`: title and rows of panels, each with title, nu, flatness and loss (median, low, high), power, note.
+
+    A mark is the median over the seeds, its bars the middle 80%; dashed: the loss of predicting 0.
+    """
+    from matplotlib.colors import LogNorm
+
+    rows = numbers["rows"]
+    columns = max(len(row) for row in rows)
+    figure, axes = canvas(len(rows), columns, width=3.3 * columns + 0.6, height=2.9 * len(rows), share_x=False)
+    shade = None
+    for drawn, row in zip(axes, rows, strict=True):
+        for axis in drawn[len(row) :]:
+            axis.set_axis_off()
+        for axis, one in zip(drawn, row, strict=False):
+            shade = _panel(axis, one, LogNorm(0.01, 1.0))
+        drawn[0].set_ylabel("population loss")
+    for axis in axes[-1]:
+        axis.set_xlabel("flatness of the flattest interpolator, tr ∇²L")
+    figure.colorbar(shade, ax=axes, label="correlation ν of the inner weights", shrink=0.8, aspect=30)
+    figure.suptitle(numbers["title"], x=0.01, ha="left", fontweight="bold", fontsize=11)
+    return figure
+
+
+def _panel(axis: Any, one: Mapping[str, Any], norm: Any) -> Any:
+    nu = np.asarray(one["nu"])
+    x, y = (np.asarray(one[name]["median"]) for name in ("flatness", "loss"))
+    bars = [
+        np.array([m - np.asarray(one[name]["low"]), np.asarray(one[name]["high"]) - m])
+        for name, m in (("flatness", x), ("loss", y))
+    ]
+    axis.errorbar(x, y, xerr=bars[0], yerr=bars[1], linestyle="", color=FAINT, elinewidth=0.8, zorder=1)
+    axis.plot(x, y, color=FAINT, linewidth=0.8, zorder=1)
+    shade = axis.scatter(x, y, c=nu, cmap="viridis", norm=norm, s=26, edgecolors=INK, linewidths=0.3, zorder=2)
+    axis.axhline(one["power"], color=INK, linewidth=0.9, linestyle="--")
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    plain_ticks(axis)
+    axis.set_title(one["title"], fontsize=9)
+    if one.get("note"):
+        # Curves run from the lower left to the upper right.
+        axis.annotate(one["note"], (0.97, 0.08), xycoords="axes fraction", ha="right", fontsize=7.5, color=INK)
+    return shade
+
+
+# What random rescalings of neurons do to flatness as it is measured, and not to the least flatness over them.
+
+# Filled against open: the two remain apart in grey.
+_STYLES: Mapping[str, Mapping[str, Any]] = {
+    "plain": {"color": BLUE, "markerfacecolor": BLUE, "label": "at the rescaled parameters"},
+    "invariant": {"color": RED, "markerfacecolor": "white", "label": "least over all rescalings"},
+}
+_MARKERS: Mapping[str, str] = {"sharpness": "o", "trace": "^"}
+
+
+@styled
+def rescaling(numbers: Mapping[str, Any]) -> Any:
+    """A panel for each network, a point for each random rescaling, and how far the points of each kind spread.
+
+    `numbers`: title and panels, each with title, factors (the largest that a neuron may be multiplied or divided by),
+    and sharpness and trace, each {"plain": [...], "invariant": [...]}, one number for each of the factors.
+    """
+    count = len(numbers["panels"])
+    figure, axes = canvas(1, count, width=2.75 * count, height=3.6)
+    for axis, panel in zip(axes[0], numbers["panels"], strict=True):
+        for measure, marker in _MARKERS.items():
+            for kind, style in _STYLES.items():
+                label = f"{measure}, {style['label']}"
+                rest = dict(style) | {"label": label, "marker": marker, "markersize": 4.2, "linestyle": ""}
+                axis.plot(panel["factors"], panel[measure][kind], **rest)
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_title(panel["title"], fontsize=9)
+        axis.text(0.04, 0.97, _spreads(panel), transform=axis.transAxes, va="top", fontsize=7.5, color=INK)
+        axis.set_xlabel("largest factor of a neuron")
+    low, high = (pick(axis.get_ylim()[k] for axis in axes[0]) for k, pick in enumerate((min, max)))
+    for axis in axes[0]:
+        axis.set_ylim(low, high * (high / low) ** 0.25)  # one scale for all, and room for the text
+    axes[0, 0].set_ylabel("trace and largest eigenvalue of ∇²L")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    figure.suptitle(numbers["title"], x=0.01, ha="left", fontweight="bold", fontsize=11)
+    return figure
+
+
+def _spreads(panel: Mapping[str, Any]) -> str:
+    plain, invariant = (max(_spread(panel[m][kind]) for m in _MARKERS) for kind in _STYLES)
+    return f"as measured: times {1 + plain:.0e}\nleast: within {invariant:.0e}".replace("e+0", "e").replace("e-0", "e-")
+
+
+def _spread(values: Sequence[float]) -> float:
+    """(largest − smallest)/smallest."""
+    return float(np.max(values) / np.min(values) - 1)
+
+
+# The spectral density of a Hessian, with λ_max and its interval.
+
+
+@styled
+def spectrum(numbers: Mapping[str, Any]) -> Any:
+    """Density on a logarithmic axis with a band of two standard errors; λ_max as a line, its interval as a band.
+
+    `numbers`: title, grid, density, stderr, sharpness, lower, upper, confidence, and lr (or None) for the line 2/η.
+    """
+    figure, axes = canvas(1, 1, width=5.2, height=3.5)
+    axis = axes[0, 0]
+    grid, density, error = (np.asarray(numbers[name], dtype=float) for name in ("grid", "density", "stderr"))
+    floor = density.max() * 1e-6
+    low, high = np.maximum(density - 2 * error, floor), np.maximum(density + 2 * error, floor)
+    axis.fill_between(grid, low, high, color=BLUE, alpha=0.25, linewidth=0)
+    axis.plot(grid, np.maximum(density, floor), color=BLUE, label="density, ± 2 standard errors")
+    axis.set_yscale("log")
+    axis.set_ylim(floor, 3 * density.max())
+    axis.axvspan(numbers["lower"], numbers["upper"], color=RED, alpha=0.25, linewidth=0)
+    width = numbers["upper"] - numbers["lower"]
+    text = f"λ_max = {numbers['sharpness']:.4g}, {numbers['confidence']:.0%} interval of width {width:.1g}"
+    axis.axvline(numbers["sharpness"], color=RED, linewidth=1.2, label=text)
+    if numbers.get("lr") is not None:
+        axis.axvline(2 / numbers["lr"], color=INK, linestyle="--", linewidth=1.0, label="2/η")
+    axis.set_xlabel("eigenvalue of ∇²L")
+    axis.set_ylabel("density")
+    axis.set_title(numbers["title"])
+    # Below: lines and peaks may stand anywhere on the axis.
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure

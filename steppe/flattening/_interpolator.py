@@ -1,0 +1,324 @@
+"""The flattest interpolator of a two-layer net with given features: a convex program with a certificate."""
+
+import abc
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
+
+from steppe import check
+from steppe.activations import Homogeneous
+from steppe.examples import Floats, inputs
+from steppe.linalg import one_thread
+
+# What a neuron costs in flatness: q_k |a_k|^p, the least of its rescalings.
+
+
+class Features(NamedTuple):
+    """Φ_ik = σ(w_k·xᵢ) and the weights q_k of the flatness Σ_k q_k |a_k|^p, p = 2c/(c + 1)."""
+
+    phi: Floats
+    q: Floats
+    p: float
+
+
+def features(W: Any, x: Any, activation: Homogeneous, *, b: Any = None) -> Features:
+    """tr ∇²L at an interpolator is Σ_k (A_k + a_k² B_k), A_k = (2/n) Σᵢ σ(hᵢₖ)², B_k = (2/n) Σᵢ σ′(hᵢₖ)² ‖xᵢ‖², in
+    the loss (1/n) Σ (f − y)²; with inner biases ‖xᵢ‖² + 1 takes the place of ‖xᵢ‖² (D.6).
+
+    Over all w_k → βw_k, a_k → a_k β^{−c} the least is q_k |a_k|^p with q_k = (c + 1) c^{−c/(c+1)} A_k^{1/(c+1)}
+    B_k^{c/(c+1)} (multi-index, Lemma 1 and Eq. 3).
+
+    >>> features([[1.0]], [[2.0]], Homogeneous(1.0, 0.0, 1)).q.round(12).tolist()     # 2 √(2·4 · 2·4)
+    [16.0]
+    """
+    points, weights = inputs(x), np.asarray(W, dtype=float)
+    if weights.ndim != 2 or weights.shape[1] != points.shape[1] or len(weights) == 0:
+        rule = f"of shape (m, {points.shape[1]}), m ≥ 1, as wide as x"
+        check.refuse("W", rule, weights.shape, "Pass the inner weights, one row a neuron.")
+    check.finite("W", weights)
+    h, lengths = points @ weights.T, np.sum(points**2, axis=1)
+    if b is not None:
+        bias = np.asarray(b, dtype=float)
+        if bias.shape != weights.shape[:1]:
+            check.refuse("b", f"of shape ({len(weights)},)", bias.shape, "Pass one bias a neuron, or none.")
+        h, lengths = h + bias, lengths + 1
+    c, n = activation.degree, len(points)
+    phi = activation(h)
+    A, B = 2 / n * np.sum(phi**2, axis=0), 2 / n * (lengths @ activation.slope(h) ** 2)
+    q = (c + 1) * c ** (-c / (c + 1)) * A ** (1 / (c + 1)) * B ** (c / (c + 1))
+    return Features(phi, q, 2 * c / (c + 1))
+
+
+# The conjugate of Σ_k q_k |a_k|^p at s = Φᵀλ, or something smooth near it: what the dual subtracts.
+
+
+class Penalty(abc.ABC):
+    """ψ with two derivatives, one entry a neuron; +∞ outside of its domain."""
+
+    @abc.abstractmethod
+    def value(self, s: Floats) -> float: ...
+
+    @abc.abstractmethod
+    def slope(self, s: Floats) -> Floats: ...
+
+    @abc.abstractmethod
+    def curvature(self, s: Floats) -> Floats: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Power(Penalty):
+    """p > 1: ψ(s) = (1/r)(pq)^{1−r} |s|^r with 1/p + 1/r = 1, exact."""
+
+    q: Floats
+    p: float
+
+    @property
+    def r(self) -> float:
+        return self.p / (self.p - 1)
+
+    def value(self, s: Floats) -> float:
+        return float(np.sum(np.abs(s) * np.abs(self.slope(s)))) / self.r
+
+    def slope(self, s: Floats) -> Floats:
+        slope: Floats = np.sign(s) * (np.abs(s) / (self.p * self.q)) ** (self.r - 1)
+        return slope
+
+    def curvature(self, s: Floats) -> Floats:
+        scale = self.p * self.q
+        curvature: Floats = (self.r - 1) / scale * (np.abs(s) / scale) ** (self.r - 2)
+        return curvature
+
+
+@dataclass(frozen=True, eq=False)
+class Barrier(Penalty):
+    """p = 1: ψ(s) = 0 for |s| ≤ q and +∞ beyond, replaced by −μ log(1 − s²/q²); within 2mμ for m neurons."""
+
+    q: Floats
+    mu: float
+
+    def value(self, s: Floats) -> float:
+        inside = 1 - (s / self.q) ** 2
+        return float(-self.mu * np.sum(np.log(inside))) if (inside > 0).all() else np.inf
+
+    def slope(self, s: Floats) -> Floats:
+        return 2 * self.mu * s / (self.q**2 - s**2)
+
+    def curvature(self, s: Floats) -> Floats:
+        return 2 * self.mu * (self.q**2 + s**2) / (self.q**2 - s**2) ** 2
+
+
+# max over λ of y·λ − τ‖λ‖ − ψ(Φᵀλ): Newton's method, concave and unconstrained.
+
+_STEPS = 200
+
+
+def maximise(phi: Floats, y: Floats, tau: float, penalty: Penalty, start: Floats, *, rtol: float) -> Floats:
+    """λ at the maximum, from a start in the domain, to where a step promises less than rtol of the value."""
+    multiplier = start
+    value = _value(phi, y, tau, penalty, multiplier)
+    for _ in range(_STEPS):
+        s, length = phi.T @ multiplier, max(float(np.linalg.norm(multiplier)), np.finfo(float).tiny)
+        unit = multiplier / length
+        slope = y - tau * unit - phi @ penalty.slope(s)
+        bend = gram(phi, penalty.curvature(s))
+        if tau > 0:
+            bend += tau / length * (np.eye(len(y)) - np.outer(unit, unit))
+        step = solved(bend, slope)
+        promise, share = float(slope @ step), 1.0
+        if promise <= rtol * max(abs(value), np.finfo(float).tiny):
+            break
+        while share > 1e-12:
+            trial = multiplier + share * step
+            reached = _value(phi, y, tau, penalty, trial)
+            if reached >= value + 0.1 * share * promise:
+                break
+            share /= 2
+        else:
+            break  # rounding leaves nothing to gain
+        multiplier, value = trial, reached
+    return multiplier
+
+
+def gram(phi: Floats, weights: Floats) -> Floats:
+    """Φ diag(weights) Φᵀ for weights ≥ 0, one triangle computed and copied."""
+    half: Floats = dsyrk(1.0, phi * np.sqrt(weights))
+    return np.triu(half) + np.triu(half, 1).T
+
+
+def solved(bend: Floats, right: Floats) -> Floats:
+    """bend⁻¹ right, to unit diagonal first; damped where rounding has made it singular."""
+    root = np.sqrt(np.maximum(np.diag(bend), np.finfo(float).tiny))
+    scaled, damping = bend / root / root[:, None], 0.0
+    while True:
+        try:
+            factor = cho_factor(scaled + damping * np.eye(len(root)))
+            break
+        except LinAlgError:
+            damping = max(100 * damping, 1e-15)
+    solution: Floats = cho_solve(factor, right / root) / root
+    return solution
+
+
+def _value(phi: Floats, y: Floats, tau: float, penalty: Penalty, multiplier: Floats) -> float:
+    return float(y @ multiplier - tau * np.linalg.norm(multiplier)) - penalty.value(phi.T @ multiplier)
+
+
+# The same program in an orthonormal basis of the range of Φ, without neurons that do nothing, and the way back.
+
+# Singular values of Φ below this share of the largest are rounding.
+_RANK = 1e-11
+
+
+class NoInterpolatorError(ValueError):
+    """No outer weights fit the labels: y is further from the range of Φ than allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolator:
+    """Outer weights `a` with ‖Φa − y‖ ≤ τ and Σ q_k |a_k|^p = `flatness`; none has less than `lower`.
+
+    `multiplier` is the λ that proves it: y·λ − τ‖λ‖ minus the conjugate at Φᵀλ. `residual` = ‖Φa − y‖.
+    """
+
+    a: Floats
+    flatness: float
+    lower: float
+    multiplier: Floats
+    residual: float
+
+    @property
+    def gap(self) -> float:
+        """(flatness − lower)/flatness."""
+        return (self.flatness - self.lower) / self.flatness if self.flatness > 0 else 0.0
+
+
+class Reduced(NamedTuple):
+    """min Σ q_k |a_k|^p over ‖Φa − y‖ ≤ τ with Φ of full rank; `given` is what came, `used` its neurons."""
+
+    phi: Floats
+    y: Floats
+    q: Floats
+    tau: float
+    basis: Floats
+    used: NDArray[np.int64]
+    given: tuple[Floats, Floats]
+
+    def primal(self, multiplier: Floats, penalty: Penalty) -> Floats:
+        """The a of that multiplier, moved onto the constraint in the metric of the penalty."""
+        s = self.phi.T @ multiplier
+        a, metric = penalty.slope(s), penalty.curvature(s)
+        # Optimal is y − Φa = τλ/‖λ‖; a little inside of that, so that rounding does not end outside.
+        fitted = self.y - self.tau * (1 - 1e-12) * multiplier / np.linalg.norm(multiplier)
+        bend = gram(self.phi, metric)
+        for _ in range(2):  # the second time for what rounding left
+            a = a + metric * (self.phi.T @ solved(bend, fitted - self.phi @ a))
+        return a
+
+    def whole(self, a: Floats, p: float, multiplier: Floats, lower: float) -> Interpolator:
+        phi, y = self.given
+        every = np.zeros(phi.shape[1])
+        every[self.used] = a
+        flatness = float(self.q @ np.abs(a) ** p)
+        # At the optimum both are one number, and rounding may order them the other way round.
+        residual = float(np.linalg.norm(phi @ every - y))
+        return Interpolator(every, flatness, min(lower, flatness), self.basis @ multiplier, residual)
+
+
+def reduced(phi: Floats, y: Floats, q: Floats, tau: float) -> Reduced:
+    """That problem; NoInterpolatorError where nothing is near enough to y."""
+    used = np.flatnonzero((phi != 0).any(axis=0))
+    U, values, _ = np.linalg.svd(phi[:, used], full_matrices=False)
+    basis = U[:, values > _RANK * values[:1].sum()] if len(used) else np.zeros((len(y), 0))
+    inside = basis.T @ y
+    outside = float(np.linalg.norm(y - basis @ inside))
+    # Rounding of y itself: 1e-9 of its length counts as fitted.
+    if outside > tau + 1e-9 * np.linalg.norm(y):
+        allowed = "no interpolator exists" if tau == 0 else f"nothing comes within tau = {tau:g}"
+        raise NoInterpolatorError(
+            f"{allowed}: {phi.shape[1]} neurons span {basis.shape[1]} of {len(y)} examples, and the best fit is "
+            f"{outside:.3g} away from y. Take more neurons, or tau above {outside:.3g}."
+        )
+    return Reduced(
+        basis.T @ phi[:, used], inside, q[used], float(np.sqrt(max(tau**2 - outside**2, 0.0))), basis, used, (phi, y)
+    )  # fmt: skip
+
+
+# The flattest interpolator for given inner weights: the convex program of multi-index, Eq. 3, with a certificate.
+
+_ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
+
+
+def flattest_interpolator(phi: Any, y: Any, q: Any, p: float, *, tau: float = 0.0, rtol: float = 1e-8) -> Interpolator:
+    """min Σ_k q_k |a_k|^p over ‖Φa − y‖ ≤ τ for 1 ≤ p ≤ 2, to a relative gap of rtol; `features` gives Φ, q and p.
+
+    p = 1 (activations of degree 1) is a linear program for τ = 0, p = 2c/(c + 1) a smooth one. The dual is
+    max y·λ − τ‖λ‖ − ψ(Φᵀλ) with ψ the conjugate of the cost, smooth for p > 1; for p = 1 it demands |Φᵀλ| ≤ q, and a
+    logarithmic barrier takes its place. Newton's method in as many unknowns as there are examples.
+
+    >>> best = flattest_interpolator([[1.0, 2.0]], [4.0], [1.0, 3.0], 1.0)  # 1·4 against 3·2
+    >>> best.a.round(6).tolist(), round(best.flatness, 6)
+    ([4.0, 0.0], 4.0)
+    """
+    problem = reduced(*_arguments(phi, y, q), check.number("tau", tau, minimum=0.0))
+    p, rtol = check.number("p", p, minimum=1.0), check.number("rtol", rtol, above=0.0)
+    if p > 2:
+        check.refuse("p", "from 1 to 2", p, "p = 2c/(c + 1) for an activation of degree c.")
+    if np.linalg.norm(problem.y) <= problem.tau:  # a = 0 will do
+        return problem.whole(np.zeros(len(problem.q)), p, np.zeros(len(problem.y)), 0.0)
+    with one_thread(rows=len(problem.y)):
+        return _smooth(problem, p, rtol) if p > 1 else _linear(problem, rtol)
+
+
+def _smooth(problem: Reduced, p: float, rtol: float) -> Interpolator:
+    penalty = Power(problem.q, p)
+    # The multiple of y that is best: the slope along it is that of a power.
+    s = problem.phi.T @ problem.y
+    room = float(problem.y @ problem.y - problem.tau * np.linalg.norm(problem.y))
+    start = problem.y * (room / (penalty.r * penalty.value(s))) ** (1 / (penalty.r - 1))
+    multiplier = maximise(problem.phi, problem.y, problem.tau, penalty, start, rtol=1e-3 * rtol)
+    lower = float(problem.y @ multiplier - problem.tau * np.linalg.norm(multiplier))
+    lower -= penalty.value(problem.phi.T @ multiplier)
+    return problem.whole(problem.primal(multiplier, penalty), p, multiplier, lower)
+
+
+def _linear(problem: Reduced, rtol: float) -> Interpolator:
+    """Along the path of the barrier, μ shrinking until the gap is small."""
+    s = problem.phi.T @ problem.y
+    multiplier = problem.y * (0.5 / np.max(np.abs(s) / problem.q))
+    best = None
+    mu = float(problem.y @ multiplier) / len(problem.q)
+    for _ in range(_ROUNDS):
+        penalty = Barrier(problem.q, mu)
+        # Near enough to the path for the next μ; the gap is measured, whatever the accuracy here.
+        share = mu * len(problem.q) / max(float(problem.y @ multiplier), np.finfo(float).tiny)
+        multiplier = maximise(
+            problem.phi, problem.y, problem.tau, penalty, multiplier, rtol=max(1e-2 * rtol, _CENTRED * share)
+        )
+        lower = float(problem.y @ multiplier - problem.tau * np.linalg.norm(multiplier))
+        found = problem.whole(problem.primal(multiplier, penalty), 1.0, multiplier, lower)
+        best = found if best is None or found.gap < best.gap else best
+        # Below 1e-14 of the value the barrier is rounding.
+        if best.gap <= rtol or mu * len(problem.q) < 1e-14 * best.flatness:
+            break
+        mu *= _SHRINK
+    assert best is not None
+    return best
+
+
+def _arguments(phi: Any, y: Any, q: Any) -> tuple[Floats, Floats, Floats]:
+    phi, y, q = (np.asarray(a, dtype=float) for a in (phi, y, q))
+    if phi.ndim != 2 or 0 in phi.shape:
+        check.refuse("phi", "of shape (n, m), one row an example", phi.shape, "Pass the features of the data.")
+    if y.shape != phi.shape[:1] or q.shape != phi.shape[1:]:
+        rule = f"of shapes ({phi.shape[0]},) and ({phi.shape[1]},)"
+        check.refuse("y and q", rule, (y.shape, q.shape), "Pass one label an example and one weight a neuron.")
+    for name, a in (("phi", phi), ("y", y), ("q", q)):
+        check.finite(name, a)
+    felt = (phi != 0).any(axis=0)
+    if (q[felt] <= 0).any():
+        check.refuse("q", "> 0 for every neuron that some example activates", q[felt].min(), "Use features(W, x, σ).")
+    return phi, y, q

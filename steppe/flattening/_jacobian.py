@@ -1,0 +1,178 @@
+"""The Jacobian of a network as the rescaling problems need it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from steppe import check
+from steppe.curvature import FULL_BATCH, MEMORY, gauss_newton
+from steppe.curvature._matrices import rank, score_root
+from steppe.curvature._operator import settled
+from steppe.curvature._statistics import Pieces, Start, part, treats_examples_alone
+from steppe.flattening._rescaling import Floats
+from steppe.flattening._squares import entries, squares
+from steppe.problem import Problem
+
+# B/√n of a problem, known by its products with blocks of vectors.
+
+# Vectors multiplied at a time.
+_COLUMNS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Jacobian:
+    """The columns that are `kept` of B/√n, (n · outputs, kept)."""
+
+    problem: Problem
+    w: Array
+    kept: NDArray[np.bool_]
+    pieces: Pieces
+    rows: int
+
+    @classmethod
+    def of(cls, problem: Problem, w: Array, kept: NDArray[np.bool_]) -> "Jacobian":
+        memory = MEMORY / _COLUMNS
+        _, w, pieces = settled(gauss_newton.model, problem, w, statistics=FULL_BATCH, memory=memory)
+        return cls(problem, w, kept, pieces, rank(gauss_newton, problem, w))
+
+    def pull(self, V: Floats) -> Floats:
+        """BᵀV/√n, (kept, r)."""
+        rows = jnp.asarray(V.T.reshape(V.shape[1], len(self.problem), -1), self.w.dtype)
+        blocks = [_pull(self.problem, self.w, self.pieces, rows[k : k + _COLUMNS]) for k in self._starts(V)]
+        return np.concatenate(blocks).T[self.kept].astype(float) / np.sqrt(len(self.problem))
+
+    def push(self, Y: Floats) -> Floats:
+        """BY/√n, (rows, r)."""
+        whole = np.zeros((Y.shape[1], self.w.size))
+        whole[:, self.kept] = Y.T
+        rows = jnp.asarray(whole, self.w.dtype)
+        blocks = [_push(self.problem, self.w, self.pieces, rows[k : k + _COLUMNS]) for k in self._starts(Y)]
+        pushed = np.concatenate(blocks, axis=1).astype(float).swapaxes(1, 2)
+        return pushed.reshape(self.rows, -1) / np.sqrt(len(self.problem))
+
+    def _starts(self, V: Floats) -> range:
+        return range(0, V.shape[1], _COLUMNS)
+
+
+@eqx.filter_jit
+def _pull(problem: Problem, w: Array, pieces: Pieces, rows: Array) -> Array:
+    """(r, n, outputs) to (r, parameters)."""
+
+    def summed(start: Start, size: int) -> Array:
+        back = jax.linear_transpose(score_root(part(problem, start, size), w), w)
+        return jax.vmap(lambda u: back(u)[0])(jax.lax.dynamic_slice_in_dim(rows, start, size, axis=1))
+
+    return pieces.total(summed)
+
+
+@eqx.filter_jit
+def _push(problem: Problem, w: Array, pieces: Pieces, rows: Array) -> Array:
+    """(r, parameters) to (n, r, outputs)."""
+
+    def pushed(start: Start, size: int) -> Array:
+        return jax.vmap(score_root(part(problem, start, size), w), out_axes=1)(rows)
+
+    return pieces.stacked(pushed)
+
+
+# The Gauss-Newton matrix G = BᵀB/n of a problem: its diagonal, and its root B/√n.
+
+# Entries of a Jacobian that is not worth the trouble, held at a time while walking through it, and kept: 8 MB, 128 MB
+# and 1 GB in float64.
+_SMALL, _HELD, KEPT = 2**20, 2**24, 2**27
+
+
+def diagonal(problem: Problem, w: Array) -> Floats:
+    """G_kk of every parameter, by one backward pass for each output of each example (see `squares`).
+
+    >>> import steppe
+    >>> p = Problem(lambda w, x: x @ w, jnp.ones(2), jnp.array([[3.0, 4.0]]), jnp.ones(1), steppe.losses.half_mse)
+    >>> diagonal(p, p.w0).tolist()
+    [9.0, 16.0]
+    """
+    n, rows = len(problem), rank(gauss_newton, problem, w)
+    if rows * w.size <= _SMALL or not treats_examples_alone(problem, w):
+        return np.sum(root(problem, w) ** 2, axis=0)
+    each = entries(problem, w, rows // n)
+    route, held = (_squares, rows * w.size // n) if each is None else (squares, each)
+    most = min(n, max(1, _HELD // held))
+    # A ragged last piece would be compiled as well, which for convolutions takes longer than to run it.
+    at_once = next((size for size in range(most, most // 2, -1) if n % size == 0), most)
+    return np.asarray(route(problem, w, Pieces(n, at_once)), dtype=float) / n
+
+
+def root(problem: Problem, w: Array) -> Floats:
+    """B/√n, (n · outputs, parameters)."""
+    rows = rank(gauss_newton, problem, w)
+    if rows * w.size > KEPT:
+        check.refuse(
+            "problem",
+            f"of at most {KEPT:,} entries in the Jacobian of all outputs, with batch statistics",
+            f"{rows:,} × {w.size:,}",
+            "Flatten on fewer examples, problem.on(x[:k], y[:k]).",
+        )
+    J = _root(problem, w, treats_examples_alone(problem, w))
+    return np.asarray(J, dtype=float) / np.sqrt(len(problem))
+
+
+def _jacobian(problem: Problem, w: Array) -> Array:
+    assert gauss_newton.root is not None
+    J: Array = jax.jacrev(gauss_newton.root(problem, w))(w)
+    return J.reshape(-1, w.size)
+
+
+def _by_example(problem: Problem, w: Array) -> Array:
+    """(examples, outputs, parameters)."""
+    return jax.vmap(lambda i: _jacobian(part(problem, i, 1), w))(jnp.arange(len(problem)))
+
+
+@eqx.filter_jit
+def _squares(problem: Problem, w: Array, pieces: Pieces) -> Array:
+    def summed(start: Start, size: int) -> Array:
+        return jnp.sum(_by_example(part(problem, start, size), w) ** 2, axis=(0, 1))
+
+    return pieces.total(summed)
+
+
+@eqx.filter_jit
+def _root(problem: Problem, w: Array, alone: bool) -> Array:
+    return _by_example(problem, w).reshape(-1, w.size) if alone else _jacobian(problem, w)
+
+
+# Neurons that cost something and do nothing: no scale is the best, unless it is zero.
+
+
+class SwitchedOff(NamedTuple):
+    """`factors` of the parameters and of their derivatives, 0 or 1, and the neurons that only an infinite scale
+    would switch off."""
+
+    factors: Floats
+    derivatives: Floats
+    unattained: NDArray[np.int64]
+
+
+def switched_off(exponents: csr_array, weights: Floats, w: Floats) -> SwitchedOff:
+    """A neuron felt on one side only: t → ±∞ takes its cost to nothing.
+
+    If all that leads out of it is zero, what leads into it may be set to zero, and the limit is reached; likewise the
+    other way round.
+    """
+    factors, derivatives, unattained = np.ones(exponents.shape[0]), np.ones(exponents.shape[0]), []
+    by_neuron = exponents.tocsc()
+    felt = {sign: ((sign * exponents) > 0).T.astype(float) @ (weights > 0).astype(float) > 0 for sign in (1, -1)}
+    for u in np.flatnonzero(felt[1] != felt[-1]):
+        own = slice(by_neuron.indptr[u], by_neuron.indptr[u + 1])
+        parameters, powers = by_neuron.indices[own], by_neuron.data[own]
+        silent = powers < 0 if felt[1][u] == 0 else powers > 0
+        if (w[parameters[silent]] == 0).all():
+            factors[parameters[~silent]] = derivatives[parameters] = 0.0
+        else:
+            unattained.append(u)
+    return SwitchedOff(factors, derivatives, np.array(unattained, dtype=np.int64))

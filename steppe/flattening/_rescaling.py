@@ -1,0 +1,276 @@
+"""The least trace of M(t) = Σ_k e^{−2(At)_k} j_k j_kᵀ over t: balancing, with a lower bound."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array, diags_array
+
+from steppe import check
+from steppe.linalg import one_thread
+
+# All rescalings of a positively homogeneous net: what a log-scale t_u for every hidden neuron u does to curvature.
+
+Floats = NDArray[np.float64]
+OUTSIDE = -1
+
+
+def exponents(src: Any, dst: Any, units: int) -> csr_array:
+    """A (parameters, units) of parameters that lead from neuron src to neuron dst; OUTSIDE where that is none."""
+    ends, signs = np.stack([dst, src]), np.array([[1.0], [-1.0]])
+    rows = np.broadcast_to(np.arange(ends.shape[1]), ends.shape)
+    hidden = ends != OUTSIDE
+    entries = (np.broadcast_to(signs, ends.shape)[hidden], (rows[hidden], ends[hidden]))
+    return csr_array(entries, shape=(ends.shape[1], units))
+
+
+@dataclass(frozen=True, eq=False)
+class Rescaling:
+    """The Jacobian (N, parameters), whose M(t) is meant, and the exponents A (parameters, units) of its columns."""
+
+    jacobian: Floats
+    exponents: csr_array
+
+    @classmethod
+    def of(cls, terms: Sequence[tuple[Any, int, int]], units: int) -> "Rescaling":
+        """From (J, src, dst) with J of shape (N, columns) that share both ends."""
+        if not terms:
+            check.refuse("terms", "at least one (J, src, dst)", terms, "Pass the columns of the Jacobian.")
+        blocks = [np.asarray(J, dtype=float) for J, _, _ in terms]
+        for J in blocks:
+            check.finite("terms", J)
+        ends = np.array([term[1:] for term in terms], dtype=np.int64)
+        if ends.min() < OUTSIDE or ends.max() >= units:
+            got = [tuple(pair) for pair in ends.tolist()]
+            check.refuse("terms", f"between {units} neurons, numbered from 0, or OUTSIDE", got, "Number the neurons.")
+        src, dst = np.repeat(ends, [J.shape[1] for J in blocks], axis=0).T
+        return cls(np.concatenate(blocks, axis=1), exponents(src, dst, units))
+
+    @property
+    def units(self) -> int:
+        return int(self.exponents.shape[1])
+
+    def scales(self, t: Floats) -> Floats:
+        """e^{−2(At)_k} of every column."""
+        scales: Floats = np.exp(-2 * (self.exponents @ t))
+        return scales
+
+    def gram(self, t: Floats) -> Floats:
+        """M(t)."""
+        M: Floats = (self.jacobian * self.scales(t)) @ self.jacobian.T
+        return M
+
+    def weights(self, Q: Floats) -> Floats:
+        """j_kᵀ Q j_k ≥ 0 of every column at t = 0, for Q ⪰ 0."""
+        # Rounding may leave a zero negative, and a negative weight has no minimum.
+        weights: Floats = np.maximum(np.sum(self.jacobian * (Q @ self.jacobian), axis=0), 0.0)
+        return weights
+
+
+# Which neurons may move to their own minima at once without going uphill together.
+
+Indices = NDArray[np.int64]
+
+
+def moving_at_once(exponents: csr_array) -> list[tuple[Indices, float]]:
+    """(neurons, share of the step): layers of odd and of even number in turn, whole steps, where no parameter joins
+    two neurons of a group; else all at once with 1/k of the step, k neurons seen by one parameter at most.
+
+    The second cannot go uphill either: e^{(s₁ + … + s_k)/k} ≤ (e^{s₁} + … + e^{s_k})/k.
+
+    >>> chain = csr_array([[1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [0.0, 0.0, -1.0]])
+    >>> [(group.tolist(), share) for group, share in moving_at_once(chain)]
+    [([0, 2], 1.0), ([1], 1.0)]
+    """
+    touched = abs(exponents).sign()
+    joined = csr_array(touched.T @ touched)
+    parity = _parity(joined)
+    groups = [np.flatnonzero(parity == side) for side in (0, 1)]
+    # A neuron is joined with itself, by all its parameters.
+    if all(joined[group][:, group].nnz == len(group) for group in groups):
+        return [(group, 1.0) for group in groups if len(group)]
+    return [(np.arange(exponents.shape[1]), 1.0 / float(touched.sum(axis=1).max()))]
+
+
+def _parity(joined: csr_array) -> Indices:
+    """The distance to the first neuron of the same component, modulo 2."""
+    parity = np.full(joined.shape[0], -1)
+    for first in range(joined.shape[0]):
+        frontier, side = np.array([first]), 0
+        while len(frontier := frontier[parity[frontier] < 0]):
+            parity[frontier], side = side, 1 - side
+            frontier = np.unique(joined[frontier].indices)
+    return parity
+
+
+# min over t of Σ_k w_k e^{−2(At)_k}: matrix balancing, with a lower bound that holds wherever it is computed.
+
+_SWEEPS, _NEWTON, _TURN = 30, 100, 0.05
+
+
+def balance(exponents: csr_array, weights: Floats, *, rtol: float = 1e-14) -> Floats:
+    """t at the minimum: what flows into a neuron flows out of it, inflow = outflow (c times that for degree c).
+
+    First every neuron in turn to its own minimum, ¼ log(in/out), all neurons that share no parameter at once; then
+    Newton's method. Terms that some direction sends to zero without cost (`circulating`) are left out, and neurons
+    that only such terms touch keep t = 0.
+
+    >>> from steppe.flattening import Rescaling
+    >>> form = Rescaling.of([([[1.0]], -1, 0), ([[4.0]], 0, -1)], 1)
+    >>> t = balance(form.exponents, form.weights(np.eye(1)))       # e^{−2t} + 16 e^{2t}
+    >>> form.gram(t).round(9).tolist()                             # 2 √16
+    [[8.0]]
+    """
+    kept = circulating(exponents, weights)
+    A, w = exponents[kept], weights[kept]
+    moved = np.unique(A.indices)
+    t = np.zeros(exponents.shape[1])
+    if len(moved):
+        A = A[:, moved]
+        with one_thread():
+            t[moved] = _newton(A, w, _sweeps(A, w), rtol)
+    return t
+
+
+def lower_bound(exponents: csr_array, weights: Floats, t: Floats) -> float:
+    """A number that Σ_k w_k e^{−2(At)_k} nowhere falls below; its minimum if t is one; 0 if t is too far from it.
+
+    With any circulation y ≥ 0 (Aᵀy = 0) convexity of exp gives Σ_k x_k ≥ Σ_k y_k (1 + log x_k/y_k), and t drops out:
+    Σ_k y_k (1 + log w_k/y_k). The circulation is the projection of the flows at t.
+    """
+    kept = circulating(exponents, weights)
+    A, w = exponents[kept], weights[kept]
+    flows = w * np.exp(-2 * (A @ t))
+    moved = np.unique(A.indices)
+    if len(moved):
+        A = A[:, moved]
+        with one_thread():
+            flows = flows * (1 - A @ _step(A, flows))
+    if not (flows >= 0).all():
+        return 0.0
+    carried = flows > 0
+    return float(np.sum(flows[carried] * (1 + np.log(w[carried] / flows[carried]))))
+
+
+def circulating(exponents: csr_array, weights: Floats) -> NDArray[np.bool_]:
+    """Which terms no direction of t sends to zero for free: those left when neurons without inflow, or without
+    outflow, have lost all their terms, again and again."""
+    entering, leaving = exponents > 0, exponents < 0
+    kept = weights > 0
+    while True:
+        inflow, outflow = (ends.T.astype(float) @ kept.astype(float) > 0 for ends in (entering, leaving))
+        one_sided = (inflow != outflow).astype(float)
+        left = kept & ~((entering + leaving).astype(float) @ one_sided > 0)
+        if (left == kept).all():
+            return left
+        kept = left
+
+
+def _sweeps(A: csr_array, weights: Floats) -> Floats:
+    """Cyclic closed-form updates until they gain little; never uphill."""
+    t, flows = np.zeros(A.shape[1]), weights.copy()
+    entering, leaving = A.maximum(0).T.tocsr(), (-A).maximum(0).T.tocsr()
+    # All parameters of one neuron on one side have one exponent: 1 inward, the degree of the activation outward.
+    pull = 2 * (entering.max(axis=1).toarray() + leaving.max(axis=1).toarray())
+    groups = [(group, share / pull[group], A[:, group]) for group, share in moving_at_once(A)]
+    for _ in range(_SWEEPS):
+        largest = 0.0
+        for group, gain, own in groups:
+            step = gain * np.log((entering[group] @ flows) / (leaving[group] @ flows))
+            t[group] += step
+            flows *= np.exp(-2 * (own @ step))
+            largest = max(largest, float(np.max(np.abs(step))))
+        if largest < _TURN:
+            break
+    return t
+
+
+def _newton(A: csr_array, weights: Floats, t: Floats, rtol: float) -> Floats:
+    """Damped Newton steps to where rounding leaves nothing to gain."""
+    flows = weights * np.exp(-2 * (A @ t))
+    for _ in range(_NEWTON):
+        step, length, total = 0.5 * _step(A, flows), 1.0, float(np.sum(flows))
+        step *= min(1.0, 2.0 / max(float(np.max(np.abs(step))), 1e-300))  # e² in scale at most
+        gain = float(step @ (A.T @ flows))  # half the decrease that the model promises
+        if gain <= rtol * total:
+            return t + step
+        while True:
+            trial = flows * np.exp(-2 * length * (A @ step))
+            if np.sum(trial) <= total - 0.2 * length * gain or length < 1e-6:
+                break
+            length /= 2
+        t, flows = t + length * step, trial
+    return t
+
+
+def _step(A: csr_array, flows: Floats) -> Floats:
+    """d with Aᵀ diag(flows) A d = Aᵀ flows: flows (1 − Ad) is a circulation, and d/2 is Newton's step."""
+    laplacian = (A.T @ diags_array(flows) @ A).toarray()
+    # Flows of neurons differ by many decades: to unit diagonal, which costs no accuracy.
+    root = np.sqrt(np.maximum(np.diag(laplacian), np.finfo(float).tiny))
+    scaled = laplacian / root / root[:, None]
+    damping = 4 * np.finfo(float).eps
+    while True:
+        try:
+            factor = cho_factor(scaled + damping * np.eye(len(root)))
+            break
+        except LinAlgError:
+            damping *= 100
+    right = (A.T @ flows) / root
+    d = cho_solve(factor, right)
+    d += cho_solve(factor, right - scaled @ d)
+    step: Floats = d / root
+    return step
+
+
+# The same M(t) with fewer columns: those that share all exponents act as one positive semi-definite matrix.
+
+
+class Alike(NamedTuple):
+    """Groups of columns with equal exponents: the `first` of each, the group that each column is `of`, the `sizes`."""
+
+    first: NDArray[np.int64]
+    of: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
+def alike(exponents: csr_array) -> Alike:
+    """All weights from the inputs into one neuron have the same exponents, for example."""
+    # Equal rows have equal sums with any weights; unequal ones not with random weights.
+    sums = exponents @ np.random.default_rng(0).standard_normal(exponents.shape[1])
+    _, *found = np.unique(sums, return_index=True, return_inverse=True, return_counts=True)
+    return Alike(*found)
+
+
+def merged(exponents: csr_array, weights: Floats) -> tuple[csr_array, Floats]:
+    """The function Σ_k w_k e^{−2(At)_k} with one term for each set of equal exponents.
+
+    >>> A, w = merged(csr_array([[1.0], [1.0], [-1.0]]), np.array([3.0, 4.0, 5.0]))
+    >>> A.toarray().tolist(), w.tolist()
+    ([[-1.0], [1.0]], [5.0, 7.0])
+    """
+    groups = alike(exponents)
+    sums: Floats = np.bincount(groups.of, weights).astype(float)
+    return csr_array(exponents[groups.first]), sums
+
+
+def compressed(form: Rescaling) -> Rescaling:
+    """At most N columns for each set of equal exponents: J Jᵀ = RᵀR with R of a QR decomposition of Jᵀ.
+
+    >>> form = Rescaling.of([([[3.0, 4.0]], -1, 0), ([[1.0]], 0, -1)], 1)
+    >>> abs(compressed(form).jacobian).tolist()
+    [[1.0, 5.0]]
+    """
+    N, groups = len(form.jacobian), alike(form.exponents)
+    large = np.flatnonzero(groups.sizes > N)
+    alone = np.flatnonzero(~np.isin(groups.of, large))
+    order, ends = np.argsort(groups.of, kind="stable"), np.cumsum(groups.sizes)
+    blocks, columns = [form.jacobian[:, alone]], [alone]
+    for group in large:
+        members = order[ends[group] - groups.sizes[group] : ends[group]]
+        blocks.append(np.linalg.qr(form.jacobian[:, members].T).R.T)
+        columns.append(np.full(N, groups.first[group]))
+    return Rescaling(np.hstack(blocks), csr_array(form.exponents[np.concatenate(columns)]))

@@ -1,0 +1,270 @@
+"""Sums of squared gradients for each parameter, from the equations of a network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.extend import core
+
+from steppe.curvature._equations import Equation, evaluate, traced, walk
+from steppe.curvature._matrices import score_root
+from steppe.curvature._statistics import Pieces, Start, part
+from steppe.problem import Problem, Unravel
+
+# The gradient of a convolution in its kernel as a product of matrices: patches of the input times signals.
+
+
+def is_plain(equation: Equation) -> bool:
+    """A convolution whose filters see all channels."""
+    groups = ("feature_group_count", "batch_group_count")
+    return equation.primitive.name == "conv_general_dilated" and all(equation.params[name] == 1 for name in groups)
+
+
+def kernel_gradients(equation: Equation, image: Array, signals: Array) -> Array:
+    """(k, *kernel): the gradients for k signals at the output, for one example.
+
+    Autodiff makes a convolution with the signals as filters of it, which XLA does several times slower on a CPU.
+
+    >>> from steppe.curvature._equations import traced
+    >>> one = jnp.ones((1, 1, 2, 2))
+    >>> (equation,) = traced(lambda x, w: jax.lax.conv(x, w, (1, 1), "SAME"), one, one).jaxpr.eqns
+    >>> kernel_gradients(equation, one, jnp.ones((1, 1, 1, 2, 2)))[0, 0, 0].tolist()   # 4 pixels, 2, 2 and 1 under it
+    [[4.0, 2.0], [2.0, 1.0]]
+    """
+    numbers = equation.params["dimension_numbers"]
+    kernel, leaving = equation.invars[1].aval.shape, equation.outvars[0].aval.shape
+    window, out = ([shape[axis] for axis in spec[2:]] for shape, spec in
+                   ((kernel, numbers.rhs_spec), (leaving, numbers.out_spec)))  # fmt: skip
+    patches = _patches(equation.params, jnp.transpose(image, numbers.lhs_spec), window, out)
+    rows = jnp.transpose(signals, (0, *(axis + 1 for axis in numbers.out_spec)))
+    k, filters, channels = len(signals), leaving[numbers.out_spec[1]], kernel[numbers.rhs_spec[1]]
+    # (window · channels, positions) × (positions, k · filters)
+    found = patches.reshape(-1, int(np.prod(out))) @ rows.reshape(k * filters, -1).T
+    found = found.reshape(*window, channels, k, filters)
+    back = len(window)
+    # To (k, filters, channels, *window), and from there to the kernel's own order.
+    found = jnp.transpose(found, (back + 1, back + 2, back, *range(back)))
+    return jnp.transpose(found, (0, *(1 + int(axis) for axis in np.argsort(numbers.rhs_spec))))
+
+
+def _patches(params: Any, image: Array, window: list[int], out: list[int]) -> Array:
+    """(∏ window, channels, *out): what each entry of the kernel is multiplied by, of an image (1, channels, *space)."""
+    edges = [(low, high, dilation - 1) for (low, high), dilation in
+             zip(params["padding"], params["lhs_dilation"], strict=True)]  # fmt: skip
+    padded = jax.lax.pad(image[0], jnp.zeros((), image.dtype), [(0, 0, 0), *edges])
+    strides = params["window_strides"]
+
+    def seen(offset: tuple[int, ...]) -> Array:
+        starts = [i * dilation for i, dilation in zip(offset, params["rhs_dilation"], strict=True)]
+        stops = [start + (size - 1) * stride + 1 for start, size, stride in zip(starts, out, strides, strict=True)]
+        return jax.lax.slice(padded, (0, *starts), (len(padded), *stops), (1, *strides))
+
+    return jnp.stack([seen(offset) for offset in product(*map(range, window))])
+
+
+# Where the parameters enter a network: one equation for each array, linear in it.
+
+# What only moves the entries of an array, and what may also repeat them.
+_MOVES = frozenset({"transpose", "reshape", "squeeze", "expand_dims", "rev", "convert_element_type", "copy"})
+_REPEATS = frozenset({"broadcast_in_dim"})
+# Affine in each of their inputs, the others held.
+_AFFINE = frozenset({"dot_general", "conv_general_dilated", "add", "sub", "mul", "add_any"})
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The array of parameters of that number, moved about by a chain of equations."""
+
+    number: int
+    chain: tuple[Equation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Site:
+    """The equation at a `place` in the order of evaluation whose `operand` is an array of parameters, moved about."""
+
+    place: int
+    equation: Equation
+    operand: int
+    moved: Moved
+
+    @property
+    def only_moves(self) -> bool:
+        """Whether each entry of the array enters once."""
+        return all(equation.primitive.name in _MOVES for equation in self.moved.chain)
+
+    @property
+    def is_product(self) -> bool:
+        """Whether one row of inputs is multiplied by a matrix: the gradient of an example is then δ ⊗ a."""
+        if self.equation.primitive.name != "dot_general" or not self.only_moves:
+            return False
+        contracted, batch = self.equation.params["dimension_numbers"]
+        other = 1 - self.operand
+        shape = self.equation.invars[other].aval.shape
+        free = [size for axis, size in enumerate(shape) if axis not in contracted[other]]
+        return not any(batch) and all(size == 1 for size in free)
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether the array is the kernel of a convolution."""
+        return is_plain(self.equation) and self.operand == 1 and self.only_moves
+
+    def entering(self, array: Array) -> Array:
+        """The array as the equation sees it."""
+        for equation in self.moved.chain:
+            (array,) = evaluate(equation, [array])
+        return array
+
+    def output(self, array: Array, others: Sequence[Array]) -> Array:
+        """What the equation gives for that array, its other inputs being `others`."""
+        inputs = list(others)
+        inputs.insert(self.operand, self.entering(array))
+        return evaluate(self.equation, inputs)[0]
+
+
+def sites(closed: core.ClosedJaxpr, arrays: int) -> list[Site] | None:
+    """The site of each of the first `arrays` inputs, in the order of evaluation; None where one of them is used twice,
+    or otherwise than in a product, a convolution or a sum."""
+    found: list[Site] = []
+    place = -1
+
+    def look(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        nonlocal place
+        place += 1
+        name, nothing = equation.primitive.name, [None] * len(equation.outvars)
+        held = [(k, a) for k, a in enumerate(inputs) if isinstance(a, Moved)]
+        if not held:
+            return nothing
+        (operand, moved), *more = held
+        if name in _MOVES | _REPEATS and len(inputs) == 1:
+            return [Moved(moved.number, (*moved.chain, equation))]
+        if more or name not in _AFFINE:
+            found.append(Site(-1, equation, operand, moved))
+        else:
+            found.append(Site(place, equation, operand, moved))
+        return nothing
+
+    tokens = [Moved(k) for k in range(arrays)] + [None] * (len(closed.jaxpr.invars) - arrays)
+    walk(closed, tokens, look)
+    alone = sorted(site.moved.number for site in found) == list(range(arrays))
+    return found if alone and all(site.place >= 0 for site in found) else None
+
+
+def watched(
+    closed: core.ClosedJaxpr, found: Sequence[Site], args: Sequence[Any], shifts: Sequence[Array]
+) -> tuple[Any, list[list[Array]]]:
+    """The outputs with a shift added at each site, and the other inputs of each."""
+    seen: list[list[Array]] = []
+    place = -1
+
+    def step(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        nonlocal place
+        place += 1
+        outputs = evaluate(equation, inputs)
+        if len(seen) < len(found) and found[len(seen)].place == place:
+            shift, operand = shifts[len(seen)], found[len(seen)].operand
+            seen.append([a for k, a in enumerate(inputs) if k != operand])
+            outputs = [outputs[0] + shift]
+        return outputs
+
+    return walk(closed, args, step), seen
+
+
+# Σ over all rows of B of its squared entries, array by array, without the gradients of examples where that can be.
+
+# The other inputs of each site, and its backpropagated signals, one for each output.
+Seen = tuple[list[list[Array]], list[Array]]
+
+
+@eqx.filter_jit
+def squares(problem: Problem, w: Array, pieces: Pieces) -> Array:
+    """Σᵢ Σ_c (∂B_ic/∂w_k)², for a network whose `entries` are known.
+
+    Behind a dense layer with inputs a the gradient of one output of one example is δ ⊗ a, and its square δ² ⊗ a²:
+    their sum over examples is one product of matrices, and the outputs are summed before it. Elsewhere (convolutions,
+    a layer at several positions, biases) the gradient of each example is formed and squared, in its array alone.
+    """
+    found, leaves = _sites(problem, w), jax.tree.leaves(problem.unravel(w))
+    assert found is not None
+
+    def summed(start: Start, size: int) -> Array:
+        piece = part(problem, start, size)
+        seen = jax.vmap(lambda i: _signals(part(piece, i, 1), w))(jnp.arange(size))
+        totals: dict[int, Array] = {}
+        for site, others, signals in zip(found, *seen, strict=True):
+            leaf = leaves[site.moved.number]
+            route = _products if site.is_product else _one_by_one
+            totals[site.moved.number] = route(site, leaf, others, signals).ravel()
+        return jnp.concatenate([totals[k] for k in range(len(leaves))])
+
+    return pieces.total(summed)
+
+
+def entries(problem: Problem, w: Array, outputs: int) -> int | None:
+    """Numbers held at a time for each example; None where the arrays do not enter the network in a known way."""
+    found = _sites(problem, w)
+    if found is None:
+        return None
+    return outputs * sum(int(np.prod(site.equation.outvars[0].aval.shape)) for site in found)
+
+
+def _products(site: Site, leaf: Array, others: Sequence[Array], signals: Array) -> Array:
+    """Σᵢ (Σ_c δ_ic²) ⊗ aᵢ²."""
+
+    def output(leaf: Array) -> Array:
+        return jax.vmap(lambda *inputs: site.output(leaf, inputs))(*(a**2 for a in others))
+
+    (total,) = jax.vjp(output, leaf)[1](jnp.sum(signals**2, axis=1))
+    return total
+
+
+def _one_by_one(site: Site, leaf: Array, others: Sequence[Array], signals: Array) -> Array:
+    """Σᵢ Σ_c (gradient)², one example at a time: side by side they would be a grouped convolution, which is slow."""
+
+    def gradients(inputs: Sequence[Array], rows: Array) -> Array:
+        if site.is_kernel:
+            return kernel_gradients(site.equation, inputs[0], rows)
+        pull = jax.vjp(lambda leaf: site.output(leaf, inputs), leaf)[1]
+        return jax.vmap(pull)(rows)[0]
+
+    def add(total: Array, example: tuple[Sequence[Array], Array]) -> tuple[Array, None]:
+        return total + jnp.sum(gradients(*example) ** 2, axis=0), None
+
+    entering, back = jax.vjp(site.entering, leaf) if site.is_kernel else (leaf, lambda total: (total,))
+    total, _ = jax.lax.scan(add, jnp.zeros_like(entering), (list(others), signals))
+    return back(total)[0]
+
+
+def _signals(example: Problem, w: Array) -> Seen:
+    """Of one example: what else enters each site, and the derivatives of the rows of B by what leaves it."""
+    params = example.unravel(w)
+    closed, found = traced(example.predict, params, example.x), _sites(example, w)
+    assert found is not None
+    args = jax.tree.leaves((params, example.x))
+    leaving = [site.equation.outvars[0].aval for site in found]
+    shifts = Unravel(
+        jax.tree.structure([0] * len(found)), tuple(a.shape for a in leaving), tuple(a.dtype for a in leaving)
+    )
+    none = jnp.zeros(shifts.size, w.dtype)
+
+    def predict(shifts: list[Array], _: object) -> Array:
+        (f,) = watched(closed, found, args, shifts)[0]
+        return f
+
+    moved = Problem.tree_unflatten((predict, example.criterion, shifts), (none, example.x, example.y))
+    rows = jax.jacrev(lambda s: score_root(moved, none)(s).ravel())(none)
+    _, others = watched(closed, found, args, shifts(none))
+    return others, jax.vmap(shifts)(rows)
+
+
+def _sites(problem: Problem, w: Array) -> list[Site] | None:
+    """Those of one example."""
+    alone = eqx.filter_eval_shape(part, problem, 0, 1)
+    params = jax.eval_shape(problem.unravel, w)
+    return sites(traced(problem.predict, params, alone.x), len(jax.tree.leaves(params)))

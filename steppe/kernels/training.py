@@ -1,0 +1,232 @@
+"""What the kernels of all networks share: the dynamics as numbers, data, label noise, the descent step."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steppe._random import label_noise
+from steppe.kernels.elementary import loss_of
+from steppe.kernels.matrices import ROWS, Floats, aligned, copied, padded
+from steppe.kernels.path import Halt, Indices
+from steppe.kernels.simd import dot, kernel, part
+from steppe.problem import Problem
+
+# A dynamics as the numbers that every kernel understands.
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """w ← Π((1 − ηλ)w − η∇ℓ(w + ρ∇ℓ/‖∇ℓ‖)): GD is ρ = 0; labels with noise σ; Π scales `held` to `norm`, if any."""
+
+    lr: float
+    rho: float
+    weight_decay: float
+    batch_size: int | None
+    sigma: float = 0.0
+    held: frozenset[str] = frozenset()
+    norm: float = 0.0
+
+    @classmethod
+    def of(cls, lr: Any, rho: Any, weight_decay: Any, batch_size: int | None) -> "Recipe | None":
+        """None where one of the rates is an array: many runs at once."""
+        if np.ndim(lr) or np.ndim(rho) or np.ndim(weight_decay):
+            return None
+        return cls(float(lr), float(rho), float(weight_decay), batch_size)
+
+    def rates(self, number: type[np.floating]) -> tuple[np.floating, np.floating, np.floating]:
+        """η, ρ and 1 − ηλ in the precision of the weights."""
+        return number(self.lr), number(self.rho), number(1 - self.lr * self.weight_decay)
+
+
+# The label noise of many steps at once: the same numbers that the generic path draws one step at a time.
+
+# Drawn in blocks of one size, so that one compiled function serves every call.
+_STEPS = 1024
+
+
+@partial(jax.jit, static_argnums=2)
+def _block(key: Array, first: Array, size: int, sigma: Array, y: Array) -> Array:
+    return jax.vmap(lambda t: label_noise(jax.random.fold_in(key, t), size, sigma, y))(first + jnp.arange(_STEPS))
+
+
+def pieces(
+    key: int, first: int, count: int, size: int, sigma: float, y: Array
+) -> Iterator[tuple[int, int, NDArray[np.floating]]]:
+    """The steps [first, first + count) in pieces: (steps before it, steps in it, noise with one row a step)."""
+    for done in range(0, count, _STEPS):
+        noise = _block(jax.random.key(key), jnp.asarray(first + done), size, jnp.asarray(sigma), y)
+        yield done, min(_STEPS, count - done), np.array(noise)
+
+
+# GD, SGD and SAM of any batch size, for every network that tells kernels its gradient.
+
+
+def gradient(network: Any, w: Any, index: Any, y: Any, targets: Any, loss: Any, g: Any) -> Any:
+    """g = ∇ of the mean loss of the examples `index` against `targets`; returns their mean loss against y.
+
+    Each kind of network overloads it for compiled code, the only place where it can be called.
+    """
+    raise TypeError("gradient is for compiled code: call it inside a kernel, on a network that overloads it")
+
+
+@part
+def length(g):  # type: ignore[no-untyped-def]
+    """‖g‖, without underflow of the squares of a small g or overflow of those of a large one."""
+    squares, largest = dot(g, g, len(g)), g.dtype.type(0)
+    if np.isfinite(squares) and squares > g.dtype.type(1e-30):
+        return np.sqrt(squares)
+    for k in range(len(g)):
+        largest = max(largest, abs(g[k]))
+    if not np.isfinite(largest) or largest == 0:
+        return largest
+    scaled = g / largest
+    return largest * np.sqrt(dot(scaled, scaled, len(g)))
+
+
+@kernel
+def descend(network, w, y, noise, loss, orders, size, offset, count, full, target, lr, rho, decay, held, norm):  # type: ignore[no-untyped-def]
+    """`count` steps in place; `full` means that every batch is the whole data. Returns (steps done, halt).
+
+    Row t of `noise` is added to the labels of step t, where there is one; the first `held` numbers of w are scaled
+    to `norm` after every step.
+    """
+    n, zero = orders.shape[1], w.dtype.type(0)
+    per_epoch = -(-n // size)
+    g, point, targets = np.zeros_like(w), np.zeros_like(w), np.zeros(size, w.dtype)
+    for t in range(count):
+        epoch, position = (0, 0) if full else ((offset + t) // per_epoch, (offset + t) % per_epoch)
+        index = orders[epoch, position * size : min((position + 1) * size, n)]
+        for i in range(len(index)):
+            targets[i] = y[index[i]] + (noise[t, i] if len(noise) else zero)
+        for ascended in range(2 if rho > zero else 1):
+            mean = gradient(network, point if ascended else w, index, y, targets, loss, g)
+            if ascended:
+                break
+            if not np.isfinite(mean):
+                return t, 2
+            if full and mean <= target:
+                return t, 1
+            if rho > zero:
+                norm_g = length(g)
+                # An already fitted batch has g = 0, and 0/0 is NaN: it gets no perturbation.
+                c = rho / norm_g if norm_g > zero else zero
+                for k in range(len(w)):
+                    point[k] = w[k] + c * g[k]
+        for k in range(len(w)):
+            point[k], w[k] = w[k], decay * w[k] - lr * g[k]
+        if held:
+            long = length(w[:held])
+            factor = norm / long if long > zero else zero
+            for k in range(held):
+                w[k] *= factor
+        if full and _equal(w, point):
+            return t, 3
+    return count, 0
+
+
+@part
+def _equal(a, b):  # type: ignore[no-untyped-def]
+    same = True
+    for k in range(len(a)):
+        same &= a[k] == b[k]
+    return same
+
+
+# What the kernels of all networks share: the data, the rates, the labels' noise, and the way into compiled code.
+
+Compiled = Callable[..., tuple[int, int]]
+
+
+@final
+class Training:
+    """One problem and one dynamics, ready for compiled code. `key` is needed for label noise only.
+
+    The inputs are padded to a multiple of `unit` columns.
+    """
+
+    def __init__(self, problem: Problem, recipe: Recipe, key: int | None, *, bias: bool, unit: int = ROWS):
+        self.problem, self.recipe, self.key, self.bias = problem, recipe, key, bias
+        self.number = np.dtype(problem.w0.dtype).type
+        self.loss = loss_of(problem.criterion, self.number)
+        n, d = problem.x.shape
+        self.d = d + bias
+        self.X = aligned((n, padded(self.d, unit)), self.number)
+        self.X[:, :d] = problem.x
+        self.X[:, d : self.d] = 1
+        self.y = np.array(problem.y)
+        self.lengths = (self.X**2).sum(1)  # ‖x′‖²
+        self.size = min(recipe.batch_size or n, n)
+
+    @staticmethod
+    def fits(problem: Problem, recipe: Recipe, key: int | None, *, bias: bool) -> bool:
+        """Whether kernels know the loss, the dynamics and the kind of numbers; the network is another question."""
+        first_layer = {"W1", "b1"} if bias else {"W1"}
+        return (
+            recipe.held in (frozenset(), first_layer)
+            and (recipe.sigma == 0 or (key is not None and problem.criterion.name in ("mse", "half_mse")))
+            and problem.w0.dtype in (jnp.float32, jnp.float64)
+            and loss_of(problem.criterion, np.float64) is not None
+            and isinstance(problem.x, Array)
+            and problem.x.ndim == 2
+        )
+
+    def arrays(self, w: Array) -> dict[str, Floats]:
+        """All parameters by name. In numpy: JAX would compile a program for each new shape."""
+        flat: Any = np.asarray(w)
+        return {name: np.array(a) for name, a in self.problem.unravel(flat).items()}
+
+    def params(self, w: Array) -> tuple[Floats, dict[str, Floats]]:
+        """(W₁, b₁) as one matrix, scaled to the norm that is held if one is, and all parameters by name."""
+        params = self.arrays(w)
+        W = np.column_stack([params["W1"], params["b1"]]) if self.bias else params["W1"]
+        if self.recipe.held and W.any():
+            W *= self.number(self.recipe.norm / np.linalg.norm(W.astype(float)))
+        return W, params
+
+    def vector(self, W: Floats, rest: dict[str, Floats]) -> Array:
+        """The problem's flat vector, from (W₁, b₁) as one matrix and the other parameters."""
+        d = self.problem.x.shape[1]
+        params = rest | {"W1": W[:, :d]} | ({"b1": W[:, d]} if self.bias else {})
+        return jnp.asarray(np.concatenate([params[name].ravel() for name in sorted(params)]))
+
+    def advance(
+        self, network: Any, single: Compiled, held: int, state: Floats, orders: Indices | None,
+        first: int, offset: int, count: int, target: float,
+    ) -> tuple[Floats, int, Halt]:  # fmt: skip
+        """What `Path.advance` asks for: steps of one example by `single`, all others by `descend`.
+
+        `held` numbers of the state are those of the first layer.
+        """
+        w, full, rates = copied(state), orders is None, self.recipe.rates(self.number)
+        rows = np.arange(len(self.y), dtype=np.int32)[None] if orders is None else orders
+        goal = self.number(target if full else -np.inf)
+        size, norm = self.size, self.number(self.recipe.norm)
+        done, halt = 0, 0
+        for before, steps, noise in self._noise(first, count):
+            if size == 1 and not full:
+                did, halt = single(
+                    network, w, self.y, noise, self.loss, self.lengths, rows.ravel(), offset + before, steps,
+                    *rates, bool(self.recipe.held), norm,
+                )  # fmt: skip
+            else:
+                did, halt = descend(
+                    network, w, self.y, noise, self.loss, rows, size, offset + before, steps, full, goal,
+                    *rates, held if self.recipe.held else 0, norm,
+                )  # fmt: skip
+            done += did
+            if halt:
+                break
+        return w, done, Halt(halt)
+
+    def _noise(self, first: int, count: int) -> Iterator[tuple[int, int, Floats]]:
+        if self.recipe.sigma == 0 or self.key is None:
+            yield 0, count, np.zeros((0, self.size), self.number)
+        else:
+            yield from pieces(self.key, first, count, self.size, self.recipe.sigma, self.problem.y)

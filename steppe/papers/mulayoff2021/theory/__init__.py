@@ -1,0 +1,1 @@
+"""The theory of mulayoff2021: numpy and scipy only."""

@@ -1,0 +1,29 @@
+"""The theory of multi-index: numpy and scipy only."""
+
+from steppe.flattening._interpolator import Features as Features
+from steppe.flattening._interpolator import Interpolator as Interpolator
+from steppe.flattening._interpolator import NoInterpolatorError as NoInterpolatorError
+from steppe.flattening._interpolator import features as features
+from steppe.flattening._interpolator import flattest_interpolator as flattest_interpolator
+from steppe.papers.multi_index.theory.alternating import Descended as Descended
+from steppe.papers.multi_index.theory.alternating import descend as descend
+from steppe.papers.multi_index.theory.alternating import usefulness as usefulness
+from steppe.papers.multi_index.theory.lower_bounds import from_least_norm as from_least_norm
+from steppe.papers.multi_index.theory.lower_bounds import least_norm as least_norm
+from steppe.papers.multi_index.theory.lower_bounds import pointwise as pointwise
+from steppe.papers.multi_index.theory.networks import Student as Student
+from steppe.papers.multi_index.theory.networks import alignment as alignment
+from steppe.papers.multi_index.theory.networks import conditional_covariance as conditional_covariance
+from steppe.papers.multi_index.theory.networks import conditions as conditions
+from steppe.papers.multi_index.theory.networks import copies as copies
+from steppe.papers.multi_index.theory.networks import correlated as correlated
+from steppe.papers.multi_index.theory.networks import patched as patched
+from steppe.papers.multi_index.theory.networks import spoiled as spoiled
+from steppe.papers.multi_index.theory.networks import tilted as tilted
+from steppe.papers.multi_index.theory.networks import within as within
+from steppe.papers.multi_index.theory.population import half_moment as half_moment
+from steppe.papers.multi_index.theory.population import least_population_loss as least_population_loss
+from steppe.papers.multi_index.theory.population import population_loss as population_loss
+from steppe.papers.multi_index.theory.population import product_mean as product_mean
+from steppe.papers.multi_index.theory.population import quadrant as quadrant
+from steppe.papers.multi_index.theory.population import sampled_loss as sampled_loss

@@ -1,0 +1,1 @@
+"""The theory of wen2023: numpy and scipy only."""

@@ -1,0 +1,166 @@
+"""Norm constants, moments and Rademacher complexities."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steppe import check
+from steppe.examples import Floats, Params, inputs
+
+# Lemma A.11: for 2-MLP-No-Bias the trace is ‖W₁‖²_F + d‖W₂‖² up to constants, here those of given inputs.
+
+
+@dataclass(frozen=True)
+class NormConstants:
+    """C₁ ≤ `lower` and `largest` ≤ C₂ ≤ `upper`.
+
+    `upper` is proven; `lower` and `largest` are the extremes met in a search, `lower` exact where it is 0.
+    """
+
+    lower: float
+    largest: float
+    upper: float
+
+
+def norm_constants(x: Any, *, directions: int = 256, steps: int = 200, key: int = 0) -> NormConstants:
+    """The constants of Lemma A.11 for the inputs x: C₁ (‖W₁‖²_F + d‖W₂‖²) ≤ tr ∇²L ≤ C₂ (…) for every interpolator.
+
+    C₂ ≤ 2 max(λ_max(XᵀX/n), Σ‖xᵢ‖²/nd). C₁ is the least over half-spaces, a hard problem: it is 0, found by linear
+    programming, when all inputs lie in a half-space (a silent neuron costs nothing), which n ≥ Cd log d excludes;
+    otherwise searched for, as the largest is: the axes and their pairs, and `steps` of descent and of ascent from
+    `directions` random starts.
+
+    >>> x = np.array([[a, b] for a in (1.0, -1.0) for b in (1.0, -1.0)])
+    >>> round(norm_constants(x).lower, 12)                          # w = (1, 1): one input of four is active
+    0.5
+    """
+    points = inputs(x)
+    n, d = points.shape
+    covariance = points.T @ points / n
+    eigenvalues, axes = np.linalg.eigh(covariance)
+    upper = 2 * max(float(eigenvalues[-1]), float(np.trace(covariance)) / d)
+    check.integer("directions", directions, minimum=1)
+    random = np.random.default_rng(key).standard_normal((directions, d))
+    lowered = raised = _normalised(np.concatenate([random, axes.T, -axes.T, -points.mean(axis=0, keepdims=True)]))
+    starts = np.concatenate([lowered, _pairs(d)])
+    for _ in range(check.integer("steps", steps, minimum=0)):
+        # Σ relu(w·xᵢ)² is convex and of degree 2: its own gradient is a direction where it is no smaller.
+        raised = _normalised(np.maximum(raised @ points.T, 0) @ points)
+        # A step of 1/Lipschitz on it, back onto the sphere.
+        lowered = _normalised(lowered - np.maximum(lowered @ points.T, 0) @ points / (n * eigenvalues[-1] + 1e-300))
+    ratios = np.concatenate([_ratios(points, w) for w in (starts, lowered, raised)])
+    lower = 0.0 if _in_half_space(points) else float(ratios.min())
+    return NormConstants(lower, float(ratios.max()), upper)
+
+
+def squared_norms(params: Params) -> float:
+    """‖W₁‖²_F + d‖W₂‖², what Lemma A.11 compares the trace with."""
+    W1, W2 = params["W1"], params["W2"]
+    return float(np.sum(W1**2) + W1.shape[1] * np.sum(W2**2))
+
+
+def path_norm(params: Params) -> float:
+    """Σⱼ ‖W₁ⱼ‖|W₂ⱼ|, bounded by a constant at the flattest (Lemma 3.1).
+
+    >>> path_norm({"W1": np.array([[3.0, 4.0]]), "W2": np.array([-2.0])})
+    10.0
+    """
+    return float(np.sum(np.linalg.norm(params["W1"], axis=1) * np.abs(params["W2"])))
+
+
+def _ratios(points: Floats, w: Floats) -> Floats:
+    """A(w) for each unit row w, then B(w) for each."""
+    n, d = points.shape
+    products = w @ points.T
+    # Rounding must not turn an input on the boundary, as corners of the hypercube often are, into an active one.
+    products[np.abs(products) < 1e-12 * np.abs(points).sum(axis=1).max()] = 0
+    A = (products > 0) @ np.sum(points**2, axis=1) * 2 / (n * d)
+    B = np.sum(np.maximum(products, 0) ** 2, axis=1) * 2 / n
+    return np.concatenate([A, B])
+
+
+def _pairs(d: int) -> Floats:
+    """±eᵢ and ±eᵢ ± eⱼ: on a hypercube these leave the most inputs on the boundary."""
+    eye = np.eye(d)
+    if d > 64:
+        return np.concatenate([eye, -eye])
+    i, j = np.triu_indices(d, 1)
+    plus, minus = eye[i] + eye[j], eye[i] - eye[j]
+    return _normalised(np.concatenate([eye, -eye, plus, -plus, minus, -minus]))
+
+
+def _in_half_space(points: Floats) -> bool:
+    """Is there w ≠ 0 with w·xᵢ ≤ 0 for all i?"""
+    from scipy.optimize import linprog
+
+    n, d = points.shape
+    if np.linalg.matrix_rank(points) < d:
+        return True
+    scaled = points / np.abs(points).max()
+    found = linprog(scaled.sum(axis=0), A_ub=scaled, b_ub=np.zeros(n), bounds=(-1, 1), method="highs")
+    return bool(found.fun < -1e-6)
+
+
+def _normalised(w: Floats) -> Floats:
+    lengths = np.linalg.norm(w, axis=1, keepdims=True)
+    # 0, the mean of symmetric inputs, is no direction; any will do in its place.
+    unit: Floats = np.where(lengths > 0, w / np.where(lengths > 0, lengths, 1.0), np.eye(1, w.shape[1]))
+    return unit
+
+
+# Complexity of 2-MLP-No-Bias with Σ ‖W₁ⱼ‖|W₂ⱼ| ≤ C, and the error it allows (appendix A.6.2, Theorem 3.1).
+
+
+def linear(x: Any) -> float:
+    """√(Σ ‖xᵢ‖²)/n ≥ R_S({x ↦ w·x : ‖w‖ ≤ 1}) = E‖Σ σᵢxᵢ‖/n (Lemma A.25, which prints the first step as =).
+
+    >>> linear([[3.0, 4.0], [0.0, 0.0]])
+    2.5
+    """
+    points = inputs(x)
+    return float(np.sqrt(np.sum(points**2)) / len(points))
+
+
+def no_bias(C: float, B: float, n: int) -> float:
+    """2CB/√n ≥ R_S({f_θ : Σ ‖W₁ⱼ‖|W₂ⱼ| ≤ C}) for n inputs of norm at most B (Lemma A.24).
+
+    >>> no_bias(1.0, 5.0, 100)
+    1.0
+    """
+    C, B = check.number("C", C, minimum=0.0), check.number("B", B, minimum=0.0)
+    return float(2 * C * B / np.sqrt(check.integer("n", n, minimum=1)))
+
+
+def fast_rate(d: int, n: Any, C: float, *, delta: float = 0.05, constant: float = 1.0) -> Floats:
+    """K (2 log³n R² + b log(1/δ)/n), R = 2C√(d/n), b = (C√d + 1)²: the Õ(d/n) of Theorem 3.1 with its logarithms.
+
+    Theorem A.3 (Srebro et al. 2010) for zero training loss, the square being 2-smooth and bounded by b on the
+    hypercube, where |f| ≤ C√d. Its absolute constant K is not known: `constant` sets it, so only the shape is theory.
+
+    >>> float(fast_rate(30, 1e6, 2.9)) < float(fast_rate(30, 1e5, 2.9))
+    True
+    """
+    d, sizes = check.integer("d", d, minimum=1), _sizes(n)
+    C, delta = check.number("C", C, minimum=0.0), check.number("delta", delta, above=0.0)
+    if delta >= 1:
+        check.refuse("delta", "below 1", delta, "It is the probability that the bound fails.")
+    bounded = (C * np.sqrt(d) + 1) ** 2 * np.log(1 / delta) / sizes
+    curve: Floats = constant * (8 * C**2 * np.log(sizes) ** 3 * d / sizes + bounded)
+    return curve
+
+
+def d_over_n(d: int, n: Any) -> Floats:
+    """d/n, the line to compare a sample-complexity curve with.
+
+    >>> d_over_n(30, [100, 300]).tolist()
+    [0.3, 0.1]
+    """
+    return check.integer("d", d, minimum=1) / _sizes(n)
+
+
+def _sizes(n: Any) -> Floats:
+    sizes = np.asarray(n, dtype=np.float64)
+    if not np.all(sizes >= 1):
+        check.refuse("n", "1 or more", n, "It counts training examples.")
+    return sizes

@@ -1,0 +1,197 @@
+"""What is minimised: L(w) = (1/n) Σᵢ ℓ(predict(w, xᵢ), yᵢ), with w one flat vector."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from steppe import check
+from steppe.losses import Loss
+
+# Parameters as one flat vector: `w` and the way back to the pytree.
+
+
+@dataclass(frozen=True)
+class Unravel:
+    """w ↦ the pytree of parameters. Hashable by structure, so that problems of one shape share compiled code."""
+
+    treedef: Any
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[Any, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(int(np.prod(shape)) for shape in self.shapes)
+
+    def fits(self, params: Any) -> bool:
+        """Whether it is a pytree of this structure, with arrays of these shapes."""
+        leaves, treedef = jax.tree.flatten(params)
+        return bool(treedef == self.treedef) and tuple(np.shape(a) for a in leaves) == self.shapes
+
+    def __call__(self, w: Array) -> Any:
+        leaves, start = [], 0
+        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
+            stop = start + int(np.prod(shape))
+            leaves.append(w[start:stop].reshape(shape).astype(dtype))
+            start = stop
+        return jax.tree.unflatten(self.treedef, leaves)
+
+
+def ravel(params: Any) -> tuple[Array, Unravel]:
+    """The flat vector of a pytree of real floating arrays, leaf after leaf in tree order, and the way back."""
+    leaves, treedef = jax.tree.flatten(params)
+    if not any(map(np.size, leaves)):
+        check.refuse(
+            "params", "a pytree with at least one array that is not empty", params, "Pass the network's parameters."
+        )
+    for path, leaf in jax.tree_util.tree_leaves_with_path(params):
+        where = "params" + jax.tree_util.keystr(path)
+        if not isinstance(leaf, Array | np.ndarray | np.generic | float):
+            check.refuse(where, "an array", leaf, "Split off what is not trained: eqx.partition(model, eqx.is_array).")
+        if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+            check.refuse(
+                where,
+                "of a real floating type",
+                str(jnp.result_type(leaf)),
+                "Convert it: params.astype(float).",
+            )
+        if getattr(leaf, "dtype", None) == np.float64 and jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
+            check.refuse(
+                where,
+                "at most float32 while JAX runs in 32 bits",
+                "float64",
+                'Call jax.config.update("jax_enable_x64", True) first, or convert it: params.astype("float32").',
+            )
+        check.finite(where, leaf)
+    arrays = [np.asarray(leaf, jnp.result_type(leaf)) for leaf in leaves]
+    unravel = Unravel(treedef, tuple(a.shape for a in arrays), tuple(a.dtype for a in arrays))
+    # In numpy: JAX would compile a program for each new shape.
+    return jnp.asarray(np.concatenate([a.ravel() for a in arrays], dtype=jnp.result_type(*arrays))), unravel
+
+
+# What is minimised: L(w) = (1/n) Σᵢ ℓ(predict(w, xᵢ), yᵢ), with w one flat vector.
+
+Predict = Callable[[Any, Any], Array]
+
+
+@final
+@jax.tree_util.register_pytree_node_class
+class Problem:
+    """A network, data and a loss: everything an optimiser or a measure needs.
+
+    `predict(params, x)` is any JAX function from a pytree of parameters and a batch of inputs to a batch of
+    predictions; `x` is an array, or a pytree of arrays, with one row an example.
+
+    >>> import steppe
+    >>> p = Problem(lambda a, x: a * x, jnp.array(1.0), jnp.array([1.0, 2.0]), jnp.zeros(2), steppe.losses.mse)
+    >>> float(p.loss(p.w0)), float(p.example_loss(p.w0, 1))         # (1 + 4) / 2, and 2²
+    (2.5, 4.0)
+    """
+
+    w0: Array
+    x: Any
+    y: Array
+    predict: Predict
+    criterion: Loss
+    unravel: Unravel
+
+    def __init__(self, predict: Predict, params: Any, x: Any, y: Any, loss: Loss):
+        if not callable(predict):
+            check.refuse("predict", "a function of (params, x)", predict, "Pass the function, not its result.")
+        if not isinstance(loss, Loss):
+            check.refuse("loss", "a loss of steppe.losses", loss, "Pass for example steppe.losses.mse.")
+        w0, unravel = ravel(params)
+        x, y = _data(predict, jax.eval_shape(unravel, w0), x, y, loss, w0.dtype)
+        self.__dict__.update(w0=w0, x=x, y=y, predict=predict, criterion=loss, unravel=unravel)
+
+    def tree_flatten(self) -> tuple[tuple[Array, Any, Array], tuple[Predict, Loss, Unravel]]:
+        """Arrays are traced; what shapes the computation is static, so problems of one kind share compiled code."""
+        return (self.w0, self.x, self.y), (self.predict, self.criterion, self.unravel)
+
+    @classmethod
+    def tree_unflatten(cls, static: tuple[Predict, Loss, Unravel], arrays: tuple[Array, Any, Array]) -> "Problem":
+        problem = object.__new__(cls)
+        names = ("w0", "x", "y", "predict", "criterion", "unravel")
+        problem.__dict__.update(zip(names, (*arrays, *static), strict=True))
+        return problem
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Problem is frozen: build another one instead of setting {name!r}")
+
+    def __repr__(self) -> str:
+        return f"Problem({self.predict}, {self.w0.size} parameters, {len(self)} examples, {self.criterion.name})"
+
+    def __len__(self) -> int:
+        """The number of examples."""
+        return int(self.y.shape[0])
+
+    def predictions(self, w: Array) -> Array:
+        return self.predict(self.unravel(w), self.x)
+
+    def loss(self, w: Array) -> Array:
+        return self.criterion(self.predictions(w), self.y)
+
+    def batch_loss(self, w: Array, index: Array) -> Array:
+        """The mean loss of the examples named by `index`."""
+        rows = jax.tree.map(lambda a: a[index], self.x)
+        return self.criterion(self.predict(self.unravel(w), rows), self.y[index])
+
+    def example_loss(self, w: Array, i: int | Array) -> Array:
+        return self.batch_loss(w, jnp.asarray(i)[None])
+
+    def on(self, x: Any, y: Any) -> "Problem":
+        """The same network, parameters and loss on other data, a test set for example."""
+        params = jax.eval_shape(self.unravel, self.w0)
+        x, y = _data(self.predict, params, x, y, self.criterion, self.w0.dtype)
+        return Problem.tree_unflatten((self.predict, self.criterion, self.unravel), (self.w0, x, y))
+
+    def vector(self, w: Any) -> Array:
+        """`w` as a flat vector of this problem, refused where it cannot be one. Accepts the pytree too."""
+        rule = f"a flat vector of {self.w0.size} parameters"
+        if not (isinstance(w, Array | np.ndarray) and w.shape == self.w0.shape) and self.unravel.fits(w):
+            w, _ = ravel(w)
+        try:
+            w = jnp.asarray(w)
+        except (TypeError, ValueError):
+            check.refuse("w", f"{rule}, or the pytree of them", w, "Start from problem.w0.")
+        if w.shape != self.w0.shape:
+            check.refuse("w", rule, f"shape {w.shape}", "Start from problem.w0.")
+        return w.astype(self.w0.dtype)
+
+
+def _data(predict: Predict, params: Any, x: Any, y: Any, loss: Loss, dtype: Any) -> tuple[Any, Array]:
+    """x and y on the device, in the precision of the parameters, after every check that needs no computing."""
+    y = np.asarray(y)
+    check.finite("y", y)
+    if y.ndim == 0 or y.shape[0] == 0:
+        check.refuse("y", "an array with one row an example, not empty", f"shape {y.shape}", "Pass the targets.")
+    for leaf in jax.tree.leaves(x):
+        check.finite("x", leaf)
+        if np.ndim(leaf) == 0 or np.shape(leaf)[0] != y.shape[0]:
+            check.refuse(
+                "x",
+                f"{y.shape[0]} rows, as many as y",
+                f"shape {np.shape(leaf)}",
+                "Give x and y one row an example.",
+            )
+
+    def as_real(a: Any) -> Array:
+        a = jnp.asarray(a)
+        return a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a
+
+    x = jax.tree.map(as_real, x)
+    predictions = jax.eval_shape(predict, params, x)
+    shape = getattr(predictions, "shape", None)
+    if shape is None or not shape or shape[0] != y.shape[0]:
+        check.refuse(
+            "predict(params, x)",
+            f"an array of {y.shape[0]} rows",
+            predictions,
+            "Return one row for each row of x.",
+        )
+    loss.check_targets(shape, y)
+    return x, jnp.asarray(y) if loss.name == "cross_entropy" else jnp.asarray(y, dtype)

@@ -1,1 +1,0 @@
-"""Files of real data: where they are, whether they are whole, how they get there."""

@@ -1,0 +1,220 @@
+"""Reading a sweep: its corner, its U-shape, its summary."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steppe import check
+
+# The rate at which sharpness leaves its plateau, with a confidence interval.
+
+# Places tried for the corner between two neighbouring rates.
+_PLACES = 50
+_FEWEST = 5
+
+# The fine grid goes up to 6/s_GF, so many η_c; farther out sharpness need not follow 2/η.
+_FARTHEST = 3.0
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The corner `rate` with lower ≤ truth ≤ upper at the stated confidence; the `level` before it, and the slope of
+    log values in log rate after it: −1 where they follow 2/η.
+
+    `found` is False where no corner fits better than a constant, at the same confidence: then the interval is
+    everything.
+    """
+
+    rate: float
+    lower: float
+    upper: float
+    confidence: float
+    level: float
+    slope: float
+    found: bool
+
+
+def transition(rates: ArrayLike, values: ArrayLike, *, confidence: float = 0.95) -> Transition:
+    """log v = a for η ≤ η*, a + b log(η/η*) beyond, by least squares; the interval is that of the profile likelihood.
+
+    All η* are kept whose residual sum of squares is at most (1 + F/(n − 3)) times the least, F being the quantile of
+    the F(1, n − 3) distribution: exact for normal noise where the model is linear in what is left. A constant has two
+    parameters fewer, and is given up where the F(2, n − 3) test does.
+
+    >>> eta = np.arange(1, 13) / 4
+    >>> fit = transition(eta, np.where(eta < 1.1, 8.0, 8.8 / eta))
+    >>> round(fit.rate, 2), round(fit.slope, 2), fit.found
+    (1.1, -1.0, True)
+    """
+    from scipy.stats import f as fisher
+
+    if not 0 < check.number("confidence", confidence) < 1:
+        check.refuse("confidence", "between 0 and 1", confidence, "Pass for example 0.95.")
+    rates, values = np.asarray(rates, dtype=float), np.asarray(values, dtype=float)
+    positive = all(((v > 0) & (v < np.inf)).all() for v in (rates, values))
+    if rates.ndim != 1 or rates.shape != values.shape or len(np.unique(rates)) < _FEWEST or not positive:
+        remedy = "Take those of runs that reached their loss, at five rates or more."
+        rule = "lists of equal length of positive numbers, at five different rates or more"
+        check.refuse("rates and values", rule, f"shapes {rates.shape} and {values.shape}", remedy)
+    order = np.argsort(rates)
+    x, y = np.log(rates[order]), np.log(values[order])
+    corners = np.unique(np.concatenate([np.linspace(a, b, _PLACES) for a, b in pairwise(np.unique(x)[:-1])]))
+    rss, levels, slopes = _hinges(x, y, corners)
+    best = int(np.argmin(rss))
+    least, level, slope = (float(column[best]) for column in (rss, levels, slopes))
+    free = len(x) - 3
+    # Below rounding of the logarithms every fit is perfect.
+    floor = len(x) * (np.finfo(float).eps * max(1.0, float(np.abs(y).max()))) ** 2
+    kept = corners[rss <= least * (1 + fisher.ppf(confidence, 1, free) / free) + floor]
+    constant = float(np.sum((y - y.mean()) ** 2))
+    found = (constant - least) / 2 > fisher.ppf(confidence, 2, free) * (least + floor) / free
+    lower, upper = (float(np.exp(v)) for v in (kept.min(), kept.max())) if found else (0.0, float("inf"))
+    rate = float(np.exp(corners[best]))
+    return Transition(rate, lower, upper, confidence, float(np.exp(level)), slope, bool(found))
+
+
+def corner(ends: Mapping[str, NDArray[Any]], critical: float, name: str = "sharpness") -> Transition | None:
+    """Where the column `name` of a sweep's ends at one goal leaves its plateau, up to 3 η_c; None where fewer than five
+    such rates reached the goal, or a value has no logarithm.
+
+    >>> eta = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 9.0])
+    >>> ends = {"lr": eta, "outcome": np.zeros(7), "sharpness": np.minimum(2.0, 2.0 / eta)}
+    >>> round(corner(ends, 1.0).rate, 2), corner(ends, 0.4)
+    (1.0, None)
+    """
+    kept = (ends["outcome"] == 0) & (ends["lr"] <= 1.0001 * _FARTHEST * critical)
+    rates, values = ends["lr"][kept], ends[name][kept]
+    if len(np.unique(rates)) < _FEWEST or not ((values > 0) & (values < np.inf)).all():
+        return None
+    return transition(rates, values)
+
+
+def _hinges(x: NDArray[Any], y: NDArray[Any], corners: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Residual sum of squares, level and slope of the best line with each of these corners: one simple regression on
+    the ramp max(0, x − corner) for each."""
+    ramps = np.maximum(0.0, x[None] - corners[:, None])
+    away, height = ramps - ramps.mean(axis=1, keepdims=True), y - y.mean()
+    slopes = (away @ height) / np.sum(away**2, axis=1)
+    levels = y.mean() - slopes * ramps.mean(axis=1)
+    rss = np.sum((height[None] - slopes[:, None] * away) ** 2, axis=1)
+    return rss, levels, slopes
+
+
+# Whether the test loss is U-shaped in the learning rate: ✓, (✓), (×) or ×, by a stated rule.
+
+Mark = Literal["✓", "(✓)", "(×)", "×"]
+
+# How high the lower of the two sides must rise from the bottom, relative to the higher one.
+CLEAR, VISIBLE = 0.2, 0.05
+
+# A rise is no rise below so many standard errors of the curve's jitter.
+SIGMAS = 3.0
+
+
+@dataclass(frozen=True)
+class UShape:
+    """`left` and `right`: how far the curve rises from its bottom to its ends; `jitter`: the noise of one point."""
+
+    mark: Mark
+    best: int
+    left: float
+    right: float
+    jitter: float
+
+
+def u_shape(values: ArrayLike) -> UShape:
+    """The verdict on values in the order of their rates; `best` is the index of the least.
+
+    The curve is smoothed by the median of three neighbours, its ends being the medians of the outermost three. Its
+    sides are the rises from its bottom to its ends; q is the lower side over the higher one, and a side counts only
+    where it is more than three times the jitter, the robust spread of the values around the mean of their neighbours.
+
+        ✓    both sides count, q ≥ 0.2: the best rate lies between
+        (✓)  both sides count, q ≥ 0.05
+        ×    one side counts and q < 0.05: the best rate is at an end
+        (×)  everything else: a side that is seen but lost in the jitter, or a flat curve
+
+    >>> u_shape([5, 4, 3, 2, 1, 2, 3, 4, 5]).mark, u_shape([5, 4, 3, 2, 1, 0.9, 0.8]).mark
+    ('✓', '×')
+    """
+    values = np.asarray(values, dtype=float)
+    if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+        remedy = "Take those of runs that reached their loss."
+        check.refuse("values", "a list of at least one finite number", values, remedy)
+    smooth = np.array([np.median(values[max(0, min(k - 1, len(values) - 3)) :][:3]) for k in range(len(values))])
+    best = int(np.argmin(smooth))
+    left, right = float(smooth[0] - smooth[best]), float(smooth[-1] - smooth[best])
+    jitter = _jitter(values)
+    low, high = sorted((left, right))
+    share = low / high if high > 0 else 0.0
+    counts = [side > SIGMAS * jitter and side > 0 for side in (low, high)]
+    mark: Mark = "(×)"
+    if all(counts) and share >= CLEAR:
+        mark = "✓"
+    elif all(counts) and share >= VISIBLE:
+        mark = "(✓)"
+    elif counts[1] and share < VISIBLE:
+        mark = "×"
+    return UShape(mark, best, left, right, jitter)
+
+
+def _jitter(values: NDArray[Any]) -> float:
+    """The standard deviation of one value, from its distance to the mean of its neighbours, robustly.
+
+    That distance has the variance 3/2 of one value's; 1.4826 turns a median of absolute values into a deviation. What a
+    smooth curve bends counts as noise, so that the rule errs towards the brackets.
+    """
+    if len(values) < 5:
+        return float("inf")
+    away = values[1:-1] - (values[:-2] + values[2:]) / 2
+    return float(1.4826 * np.median(np.abs(away)) / np.sqrt(1.5))
+
+
+# What a sweep came to at one goal, in numbers and in words.
+
+# Past its time at the edge sharpness falls again with cross-entropy: there the maximum is the one to look at.
+_KINDS = {"sharpness": "sharpness at the end", "smoothed_sharpness": "its smoothed maximum"}
+
+
+def summary(ends: Mapping[str, NDArray[Any]], critical: float) -> dict[str, Any]:
+    """Of the `ends` at one goal (`Sweep.at`): how many rates reached it; where sharpness leaves its plateau, up to
+    3 η_c, in units of η_c; and where there is test data, the verdict on the U-shape and the best rate.
+
+    >>> eta = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
+    >>> table = {"lr": eta, "outcome": np.zeros(6), "sharpness": np.minimum(2.0, 2.0 / eta)}
+    >>> told = summary(table | {"smoothed_sharpness": np.full(6, 2.0)}, 1.0)
+    >>> told["reached"], round(told["sharpness"]["leaves_over_critical"], 2), told["smoothed_sharpness"]["interval"]
+    (6, 1.0, None)
+    """
+    reached = ends["outcome"] == 0
+    found: dict[str, Any] = {"rates": len(reached), "reached": int(reached.sum())}
+    for name in _KINDS:
+        if (fit := corner(ends, critical, name)) is not None:
+            interval = [fit.lower / critical, fit.upper / critical] if fit.found else None
+            found[name] = {"leaves_over_critical": fit.rate / critical, "interval": interval, "slope": fit.slope}
+    known = reached & np.isfinite(ends.get("test_loss", np.full(len(reached), np.nan)))
+    if known.any():
+        lr, losses = ends["lr"][known], ends["test_loss"][known]
+        found |= {"u_shape": u_shape(losses).mark, "best_over_critical": float(lr[np.argmin(losses)] / critical)}
+    return found
+
+
+def told(found: Mapping[str, Any]) -> list[str]:
+    """A summary in lines."""
+    lines = [f"reached: {found['reached']} of {found['rates']} rates"]
+    for name, what in _KINDS.items():
+        if (fit := found.get(name)) is not None:
+            lines.append(f"{what} leaves its plateau {_where(**fit)}")
+    if "u_shape" in found:
+        lines.append(f"test loss: U-shape {found['u_shape']}, least at {found['best_over_critical']:.3g} η_c")
+    return lines
+
+
+def _where(leaves_over_critical: float, interval: list[float] | None, slope: float) -> str:
+    if interval is None:
+        return "nowhere"
+    return f"at {leaves_over_critical:.3g} η_c [{interval[0]:.3g}, {interval[1]:.3g}], slope {slope:.2f}"

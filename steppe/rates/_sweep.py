@@ -1,0 +1,326 @@
+"""Gradient descent over a grid of rates around η_c."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steppe import check
+from steppe._random import seed
+from steppe.dynamics import Progress
+from steppe.dynamics._flow import Flow
+from steppe.dynamics._run import Checkpoint, Outcome
+from steppe.problem import Problem
+from steppe.rates._critical import Critical, ReadOnce, critical_arrays, critical_rate, restored_critical
+from steppe.rates._descent import Descent, Reached
+from steppe.rates._descents import Descents, Limits, Runner
+from steppe.rates._measured import everything
+
+# Which rates a sweep takes next: the paper's fine and coarse grids, on until divergence, refined where it is early.
+
+# The coarse grid goes on until so many neighbouring rates did not reach their goal.
+FAILURES = 2
+
+# So many rates beyond the fine grid should reach it; else the distance is halved, at most so often.
+ENOUGH, HALVINGS = 4, 3
+
+_MOST_BEYOND = 40
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The grids of appendix G for one flow.
+
+    `next` is a pure function of what the runs so far came to, so that a sweep goes on after a kill where it was and
+    takes the same rates whether it runs them one after another or together.
+    """
+
+    critical: Critical
+    fine: bool = True
+    coarse: bool = True
+
+    def next(self, outcomes: Mapping[float, Outcome]) -> list[float]:
+        """The rates to run now, rising; none when the sweep is done."""
+        wanted = self._below_failure(self._base(), outcomes)
+        if missing := [lr for lr in wanted if lr not in outcomes]:
+            return missing
+        if not self.coarse:
+            return []
+        beyond = 0
+        while not self._failed(wanted, outcomes) and beyond < _MOST_BEYOND:
+            beyond += FAILURES
+            wanted = self._below_failure(self._merged(self._base(), self._coarse(beyond=beyond)), outcomes)
+            if missing := [lr for lr in wanted if lr not in outcomes]:
+                return missing
+        first = min(self._failures(wanted, outcomes), default=np.inf)
+        for k in range(1, HALVINGS + 1):
+            # A distance is halved everywhere or not at all, whatever order the runs are made in.
+            if self._reached_beyond_fine(wanted, outcomes) >= ENOUGH:
+                break
+            between = [lr for lr in self._coarse(refine=2**k) if 6 / self.critical.largest_sharpness < lr < first]
+            wanted = self._merged(wanted, between)
+            if missing := [lr for lr in wanted if lr not in outcomes]:
+                return missing
+        return []
+
+    def kept(self, outcomes: Mapping[float, Outcome]) -> list[float]:
+        """The rates that belong to the sweep: not those run together with others that turned out to be too far."""
+        return self._below_failure(sorted(outcomes), outcomes)
+
+    def _base(self) -> list[float]:
+        fine = self.critical.fine_grid().tolist() if self.fine else []
+        return self._merged(fine, self._coarse() if self.coarse else [])
+
+    def _coarse(self, *, beyond: int = 0, refine: int = 1) -> list[float]:
+        return self.critical.coarse_grid(beyond=beyond, refine=refine).tolist()
+
+    @staticmethod
+    def _merged(rates: list[float], others: list[float]) -> list[float]:
+        """Both, rising, without those of the second that are within rounding of another."""
+        merged = sorted(rates)
+        for lr in others:
+            if not any(abs(lr - known) < 1e-6 * known for known in merged):
+                merged.append(lr)
+        return sorted(merged)
+
+    @staticmethod
+    def _below_failure(rates: list[float], outcomes: Mapping[float, Outcome]) -> list[float]:
+        """Up to and with the second of two neighbours that failed."""
+        failures = 0
+        for k, lr in enumerate(rates):
+            failures = failures + 1 if outcomes.get(lr, "reached") != "reached" else 0
+            if failures == FAILURES:
+                return rates[: k + 1]
+        return rates
+
+    @staticmethod
+    def _failures(rates: list[float], outcomes: Mapping[float, Outcome]) -> list[float]:
+        return [lr for lr in rates if outcomes[lr] != "reached"]
+
+    def _failed(self, rates: list[float], outcomes: Mapping[float, Outcome]) -> bool:
+        return len(self._failures(rates[-FAILURES:], outcomes)) == FAILURES
+
+    def _reached_beyond_fine(self, rates: list[float], outcomes: Mapping[float, Outcome]) -> int:
+        edge = 6 / self.critical.largest_sharpness
+        return sum(outcomes[lr] == "reached" and lr > edge * (1 + 1e-6) for lr in rates)
+
+
+# The sharpness around its maximum, with the jitter of the edge of stability averaged out.
+
+# The window, relative to the length of the run.
+WINDOW = 0.05
+
+
+def smoothed_maximum(steps: NDArray[Any], values: NDArray[Any], *, window: float = WINDOW) -> float:
+    """The largest mean over a stretch of `window` of the run, of the line through the points recorded.
+
+    >>> smoothed_maximum(np.arange(5), np.array([1.0, 1.0, 3.0, 1.0, 1.0]), window=0.5)   # over [1, 3]
+    2.0
+    """
+    steps, values = np.asarray(steps, dtype=float), np.asarray(values, dtype=float)
+    known = np.isfinite(values)
+    steps, values = steps[known], values[known]
+    if len(steps) < 2:
+        return float(values.max(initial=np.nan))
+    width = window * (steps[-1] - steps[0])
+    area = np.append(0.0, np.cumsum(np.diff(steps) * (values[1:] + values[:-1]) / 2))
+
+    def mean(start: NDArray[Any]) -> NDArray[Any]:
+        return (_integral(steps, values, area, start + width) - _integral(steps, values, area, start)) / width
+
+    # The best stretch is looked for at those that start, end or lie centred at a recorded point.
+    starts = np.concatenate([steps, steps - width, steps - width / 2])
+    return float(mean(np.clip(starts, steps[0], steps[-1] - width)).max())
+
+
+def _integral(x: NDArray[Any], y: NDArray[Any], area: NDArray[Any], to: NDArray[Any]) -> NDArray[Any]:
+    """∫ of the line through (x, y) from x[0] to `to`."""
+    k = np.clip(np.searchsorted(x, to, side="right") - 1, 0, len(x) - 2)
+    h = to - x[k]
+    slope = (y[k + 1] - y[k]) / (x[k + 1] - x[k])
+    return area[k] + h * y[k] + h * h * slope / 2
+
+
+# The table of a sweep: one row for each rate and goal.
+
+Table = dict[str, NDArray[Any]]
+OUTCOMES = ("reached", "exhausted", "diverged", "stalled")
+_ALONG = ("steps", "largest_sharpness", "smoothed_sharpness")
+
+
+def ends_table(
+    problem: Problem, descents: Sequence[Descent], goals: Sequence[float], critical: Sequence[Critical], *,
+    start: Array, test: Problem | None, all_sharpness: bool, key: int,
+) -> Table:  # fmt: skip
+    """Everything measured where each rate reached each goal. `all_sharpness` is measured at the last goal only."""
+    flow_ends = {c.loss: c.w for c in critical if c.outcome == "reached"}
+    rows = []
+    options: dict[str, Any] = {"start": start, "test": test, "key": key}
+    for descent in descents:
+        points = {point.goal: point for point in descent.reached}
+        for goal in goals:
+            row: dict[str, float] = {"lr": descent.lr, "goal": goal, "limit": 2 / descent.lr}
+            row["outcome"] = OUTCOMES.index("reached" if goal in points else descent.outcome)
+            if (point := points.get(goal)) is not None:
+                row |= path_numbers(descent, point)
+                row |= everything(
+                    problem, point.w, point.centre, flow_end=flow_ends.get(goal),
+                    all_sharpness=all_sharpness and goal == goals[-1], **options,
+                )  # fmt: skip
+            rows.append(row)
+    if not any(descent.reached for descent in descents):
+        # The columns are there whatever was reached; the start tells their names.
+        flow_end = start if flow_ends else None
+        names = everything(problem, start, start, flow_end=flow_end, all_sharpness=all_sharpness, **options)
+        rows[0] |= dict.fromkeys((*_ALONG, *names), np.nan)
+    return stacked(rows)
+
+
+def path_numbers(descent: Descent, point: Reached) -> dict[str, float]:
+    """The run up to the point where it reached a goal: steps, and its sharpness as followed: largest, smoothed."""
+    records = descent.records
+    steps = records["step"]
+    until = steps <= point.step
+    sharpness = records["sharpness"][until]
+    largest, smoothed = float(np.nanmax(sharpness)), smoothed_maximum(steps[until], sharpness)
+    return dict(zip(_ALONG, (float(point.step), largest, smoothed), strict=True))
+
+
+def flow_row(
+    problem: Problem, critical: Sequence[Critical], *, start: Array, test: Problem | None, all_sharpness: bool, key: int
+) -> Table:
+    """The same columns at the ends of the flow, one row a goal; the centre of a flow is its end."""
+    return stacked(
+        {"goal": c.loss, "time": c.time, "largest_sharpness": c.largest_sharpness,
+         "initial_sharpness": c.initial_sharpness, "critical": c.rate, "gradients": float(c.gradients),
+         "outcome": float(OUTCOMES.index(c.outcome))}
+        | everything(problem, c.w, c.w, start=start, test=test, flow_end=None, key=key,
+                     all_sharpness=all_sharpness and c is critical[-1])
+        for c in critical
+    )  # fmt: skip
+
+
+def stacked(rows: Iterable[dict[str, float]]) -> Table:
+    """Rows as columns; NaN where a row has no such number."""
+    rows = list(rows)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: np.array([row.get(name, np.nan) for row in rows], dtype=float) for name in names}
+
+
+# A sweep of learning rates across the critical one, on any problem.
+
+Reporter = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Gradient descent at every rate, and what its ends are.
+
+    `critical` is the flow to each goal (empty where none was run); `ends` has a row for each rate and each goal it
+    reached, and one with NaN for a goal it did not; `flow` has the same columns for the flow's ends.
+    """
+
+    critical: tuple[Critical, ...]
+    descents: tuple[Descent, ...]
+    ends: Table
+    flow: Table
+
+    def at(self, goal: float) -> Table:
+        """The rows of one goal, in the order of the rates."""
+        rows = np.isclose(self.ends["goal"], goal, rtol=1e-9, atol=0)
+        if not rows.any():
+            known = ", ".join(f"{g:g}" for g in np.unique(self.ends["goal"])[::-1])
+            check.refuse("goal", "one of the sweep", goal, f"Its goals are {known}.")
+        return {name: column[rows] for name, column in self.ends.items()}
+
+
+def sweep(
+    problem: Problem,
+    rates: Sequence[float] | None = None,
+    *,
+    w: Any = None,
+    goals: Sequence[float] = (1e-1, 1e-2),
+    test: Problem | None = None,
+    critical: tuple[Critical, ...] | None = None,
+    flow: Flow | None = None,
+    fine: bool = True,
+    coarse: bool = True,
+    share: float = 0.3,
+    patience: float = 10.0,
+    steps: int = 1_000_000,
+    all_sharpness: bool = False,
+    together: bool | None = None,
+    runner: Callable[[Limits], Runner] | None = None,
+    checkpoint: Checkpoint | None = None,
+    progress: Reporter | None = None,
+    key: int | Array = 0,
+) -> Sweep:
+    """Gradient descent from w (default problem.w0) at each rate until the last of the goals, measured at each goal.
+
+    Without `rates` the flow is run first (or `critical` says what it came to), and its fine and coarse grids are taken,
+    on until two neighbouring rates do not reach the goal. Products with ∇²L on the way cost at most `share` of the
+    gradients. A run ends at the last goal; where its loss is lost; where it is hopelessly slow (`steppe.rates.doomed`);
+    after `patience` times the steps that the flow's time to the goal would take; or after `steps`.
+
+    `together` runs all rates in one compiled loop, the default for small problems: the same numbers, to the bit.
+    With a `checkpoint` of the store a killed sweep goes on where it was, to the same result; a `runner` carries out the
+    runs elsewhere, in a store for example.
+
+    >>> import jax.numpy as jnp, steppe
+    >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.array([2.0, 0.1]), jnp.ones(1), jnp.ones(1),
+    ...     steppe.losses.half_mse)
+    >>> found = sweep(p, [0.05, 0.6, 3.0], goals=[1e-6])
+    >>> [d.outcome for d in found.descents], [bool(s * lr <= 2) for s, lr in zip(found.ends["sharpness"], (0.05, 0.6))]
+    (['reached', 'reached', 'diverged'], [True, True])
+    """
+    if not isinstance(problem, Problem):
+        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+    if test is not None and not isinstance(test, Problem):
+        check.refuse("test", "a steppe.Problem", test, "Pass for example problem.on(x_test, y_test).")
+    remedy = "Pass for example goals=[0.01]."
+    levels = tuple(check.numbers("goals", goals, above=0.0, rule="a list of at least one loss", remedy=remedy)[::-1])
+    start, key = problem.vector(problem.w0 if w is None else w), seed(key)
+    checkpoint = None if checkpoint is None else ReadOnce(checkpoint)
+    saved = (None if checkpoint is None else checkpoint.load()) or {}
+    if critical is None and "rates" in saved:
+        critical = restored_critical(saved, prefix="extra/")
+    if critical is None and rates is None:
+        critical = critical_rate(
+            problem, start, losses=levels, flow=flow, checkpoint=checkpoint, progress=progress, key=key
+        )
+    critical = critical or ()
+    # Where the start is below the goal the flow has no way to go.
+    way = (critical[-1].time or None) if critical and critical[-1].outcome == "reached" else None
+    limits = Limits(levels, check.integer("steps", steps, minimum=1), way, check.number("patience", patience, above=0))
+    if runner is not None:
+        bundle = runner(limits)
+    else:
+        own = Descents(
+            problem, start, limits, share=share, together=together, key=key, checkpoint=checkpoint, progress=progress
+        )
+        own.keep(critical_arrays(critical))
+        bundle = own
+    kept = _carried_out(bundle, rates, critical, fine=fine, coarse=coarse)
+    descents = bundle.run(kept)
+    options: dict[str, Any] = {"start": start, "test": test, "all_sharpness": all_sharpness, "key": key}
+    ends = ends_table(problem, descents, levels, critical, **options)
+    return Sweep(critical, descents, ends, flow_row(problem, critical, **options))
+
+
+def _carried_out(
+    bundle: Runner, rates: Sequence[float] | None, critical: tuple[Critical, ...], *, fine: bool, coarse: bool
+) -> list[float]:
+    """Runs what the plan asks for, or the rates given; the rates that belong to the sweep."""
+    if rates is not None:
+        remedy = "Pass for example rates=[0.01, 0.1], or None."
+        wanted = check.numbers("rates", rates, above=0.0, rule="a list of at least one rate", remedy=remedy)
+        bundle.run(wanted)
+        return wanted
+    plan = Plan(critical[-1], fine, coarse)
+    while todo := plan.next(bundle.outcomes()):
+        # One at a time the plan is asked again after each, so that nothing beyond a divergence is run.
+        bundle.run(todo if bundle.together else todo[:1])
+    return plan.kept(bundle.outcomes())

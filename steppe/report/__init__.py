@@ -1,0 +1,1 @@
+"""Results as pages: self-contained HTML, Markdown."""

@@ -1,0 +1,1 @@
+"""Many runs, each computed once, on all cores."""
