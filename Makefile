@@ -20,8 +20,9 @@ $(VENV)/ready-all: $(VENV)/ready
 verify: $(VENV)/ready
 	$(BIN)/steppe verify --scale smoke --store build/runs --report build/report.html
 
+# All tests, or with ROOM=measures those of one room: its tests, the laws, and its doctests.
 test: $(VENV)/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(if $(ROOM),tests/$(ROOM) tests/laws steppe/$(ROOM))
 
 # Everything: tests, lint, types, and every extra that exists.
 setup: $(VENV)/ready-all

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Problem": "steppe.problem",
+    "Accuracy": "steppe.estimate",
     "Estimate": "steppe.estimate",
     "critical_rate": "steppe.rates",
     "flatten": "steppe.flattening",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from steppe import until as until
     from steppe import when as when
     from steppe.dynamics import run as run
+    from steppe.estimate import Accuracy as Accuracy
     from steppe.estimate import Estimate as Estimate
     from steppe.flattening import flatten as flatten
     from steppe.problem import Problem as Problem

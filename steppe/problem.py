@@ -96,7 +96,7 @@ class Problem:
     x: Any
     y: Array
     predict: Predict
-    criterion: Loss
+    loss_function: Loss
     unravel: Unravel
 
     def __init__(self, predict: Predict, params: Any, x: Any, y: Any, loss: Loss):
@@ -106,16 +106,16 @@ class Problem:
             check.refuse("loss", "a loss of steppe.losses", loss, "Pass for example steppe.losses.mse.")
         w0, unravel = ravel(params)
         x, y = _data(predict, jax.eval_shape(unravel, w0), x, y, loss, w0.dtype)
-        self.__dict__.update(w0=w0, x=x, y=y, predict=predict, criterion=loss, unravel=unravel)
+        self.__dict__.update(w0=w0, x=x, y=y, predict=predict, loss_function=loss, unravel=unravel)
 
     def tree_flatten(self) -> tuple[tuple[Array, Any, Array], tuple[Predict, Loss, Unravel]]:
         """Arrays are traced; what shapes the computation is static, so problems of one kind share compiled code."""
-        return (self.w0, self.x, self.y), (self.predict, self.criterion, self.unravel)
+        return (self.w0, self.x, self.y), (self.predict, self.loss_function, self.unravel)
 
     @classmethod
     def tree_unflatten(cls, static: tuple[Predict, Loss, Unravel], arrays: tuple[Array, Any, Array]) -> "Problem":
         problem = object.__new__(cls)
-        names = ("w0", "x", "y", "predict", "criterion", "unravel")
+        names = ("w0", "x", "y", "predict", "loss_function", "unravel")
         problem.__dict__.update(zip(names, (*arrays, *static), strict=True))
         return problem
 
@@ -123,7 +123,7 @@ class Problem:
         raise AttributeError(f"a Problem is frozen: build another one instead of setting {name!r}")
 
     def __repr__(self) -> str:
-        return f"Problem({self.predict}, {self.w0.size} parameters, {len(self)} examples, {self.criterion.name})"
+        return f"Problem({self.predict}, {self.w0.size} parameters, {len(self)} examples, {self.loss_function.name})"
 
     def __len__(self) -> int:
         """The number of examples."""
@@ -133,12 +133,12 @@ class Problem:
         return self.predict(self.unravel(w), self.x)
 
     def loss(self, w: Array) -> Array:
-        return self.criterion(self.predictions(w), self.y)
+        return self.loss_function(self.predictions(w), self.y)
 
     def batch_loss(self, w: Array, index: Array) -> Array:
         """The mean loss of the examples named by `index`."""
         rows = jax.tree.map(lambda a: a[index], self.x)
-        return self.criterion(self.predict(self.unravel(w), rows), self.y[index])
+        return self.loss_function(self.predict(self.unravel(w), rows), self.y[index])
 
     def example_loss(self, w: Array, i: int | Array) -> Array:
         return self.batch_loss(w, jnp.asarray(i)[None])
@@ -146,8 +146,8 @@ class Problem:
     def on(self, x: Any, y: Any) -> "Problem":
         """The same network, parameters and loss on other data, a test set for example."""
         params = jax.eval_shape(self.unravel, self.w0)
-        x, y = _data(self.predict, params, x, y, self.criterion, self.w0.dtype)
-        return Problem.tree_unflatten((self.predict, self.criterion, self.unravel), (self.w0, x, y))
+        x, y = _data(self.predict, params, x, y, self.loss_function, self.w0.dtype)
+        return Problem.tree_unflatten((self.predict, self.loss_function, self.unravel), (self.w0, x, y))
 
     def vector(self, w: Any) -> Array:
         """`w` as a flat vector of this problem, refused where it cannot be one. Accepts the pytree too."""

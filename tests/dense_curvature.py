@@ -42,10 +42,10 @@ def dense(p, w=None):
     def everything(w):
         f = p.predictions(w)
         J = jax.jacrev(lambda v: p.predictions(v).reshape(len(p), -1))(w)  # (n, outputs, p)
-        bend = jax.vmap(lambda g, y: jax.hessian(lambda h: p.criterion.example(h.reshape(g.shape), y))(g.ravel()))(
+        bend = jax.vmap(lambda g, y: jax.hessian(lambda h: p.loss_function.example(h.reshape(g.shape), y))(g.ravel()))(
             f, p.y
         )
-        slope = jax.vmap(jax.grad(p.criterion.example))(f, p.y).reshape(len(p), -1)
+        slope = jax.vmap(jax.grad(p.loss_function.example))(f, p.y).reshape(len(p), -1)
         g = jnp.einsum("ncp,nc->np", J, slope)
         return jax.hessian(p.loss)(w), jnp.einsum("nap,nab,nbq->pq", J, bend, J) / len(p), g.T @ g / len(p)
 
@@ -54,7 +54,7 @@ def dense(p, w=None):
 
 def in_float32(p):
     params = jax.tree.map(lambda a: a.astype(np.float32), p.unravel(np.asarray(p.w0)))
-    return steppe.Problem(p.predict, params, p.x, p.y, p.criterion)
+    return steppe.Problem(p.predict, params, p.x, p.y, p.loss_function)
 
 
 def assert_close(found, expected, *, size=None, ulps=ULPS):

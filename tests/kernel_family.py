@@ -11,9 +11,10 @@ import steppe
 from steppe import kernels, losses
 from steppe.activations import leaky_relu, softplus
 from steppe.dynamics import GD, SAM, LabelNoise, Projected
-from steppe.kernels.path import Halt, block
+from steppe.kernels.path import block
 from steppe.kernels.simd import OPTIONS
 from steppe.networks import MLP, SimBN, SimLN, TwoLayer
+from steppe.outcome import Halt
 
 LOGISTIC = losses.logistic(smoothing=0.2)
 LOSSES = {"mse": losses.mse, "half-mse": losses.half_mse, "logistic": losses.logistic(), "smoothed": LOGISTIC}

@@ -30,7 +30,7 @@ def slopes(loss, f, y):
 def gradient(p, params, index, targets):
     """∇ of the mean loss of the examples `index` against `targets`."""
     net, x = p.predict, np.asarray(p.x, float)
-    g = (_sim_bn if isinstance(net, SimBN) else _layered)(net, params, x, index, p.criterion, targets)
+    g = (_sim_bn if isinstance(net, SimBN) else _layered)(net, params, x, index, p.loss_function, targets)
     return g if net.bias else {name: a for name, a in g.items() if name != "b1"}
 
 
@@ -46,7 +46,7 @@ def residuals(p, w):
     if isinstance(net, SimBN):
         mean = (a**2).mean(0)
         a = params["gamma"] * a / np.sqrt(np.where(mean > 0, mean, 1))
-    return slopes(p.criterion, a @ params[f"W{depth}"], np.asarray(p.y))
+    return slopes(p.loss_function, a @ params[f"W{depth}"], np.asarray(p.y))
 
 
 def _hidden(params, x):

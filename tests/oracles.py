@@ -13,7 +13,7 @@ def gauss_newton(problem, w):
     """Jᵀ (∇²_f L) J from the dense Jacobian of all outputs."""
     f = problem.predictions(w)
     J = np.asarray(jax.jit(jax.jacrev(lambda v: problem.predictions(v).ravel()))(w))
-    bend = np.asarray(jax.jit(jax.hessian(lambda g: problem.criterion(g.reshape(f.shape), problem.y)))(f.ravel()))
+    bend = np.asarray(jax.jit(jax.hessian(lambda g: problem.loss_function(g.reshape(f.shape), problem.y)))(f.ravel()))
     return J.T @ bend @ J
 
 

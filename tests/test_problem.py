@@ -35,7 +35,7 @@ def test_loss_is_the_mean_of_example_losses(name):
 def test_unravel_gives_the_parameters_back(name):
     p = FAMILY[name]()
     params = p.unravel(p.w0)
-    again = steppe.Problem(p.predict, params, p.x, p.y, p.criterion)
+    again = steppe.Problem(p.predict, params, p.x, p.y, p.loss_function)
     assert jax.tree.structure(params) == jax.tree.structure(again.unravel(again.w0))
     np.testing.assert_array_equal(again.w0, p.w0)
     np.testing.assert_array_equal(p.vector(params), p.w0)

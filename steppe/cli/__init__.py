@@ -3,26 +3,43 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from steppe.cli.bench import Bench
-from steppe.cli.completion import Completion
-from steppe.cli.critical import Critical
-from steppe.cli.data import Data
-from steppe.cli.list_ import List
-from steppe.cli.reproduce import Reproduce
-from steppe.cli.runs import Runs
-from steppe.cli.verify import Report, Verify
+from steppe.cli._bench import Bench
+from steppe.cli._critical import Critical
+from steppe.cli._data import Data
+from steppe.cli._list import Explain, List
+from steppe.cli._reproduce import Reproduce
+from steppe.cli._runs import Runs
+from steppe.cli._verify import Report, Verify
 
 DESCRIPTION = """A laboratory for sharpness, stability and generalisation of neural networks.
 
 Start with: steppe list · steppe reproduce wen2023/fig4b · steppe verify
 Exit codes: 0 fine, 1 a claim or run failed, 2 wrong use."""
 
+
+@dataclass(frozen=True)
+class Completion:
+    """Print a completion script for a shell.
+
+    Example: steppe completion bash > ~/.local/share/bash-completion/completions/steppe
+    """
+
+    shell: tyro.conf.Positional[Literal["bash", "zsh", "tcsh"]] = "bash"
+    """Which shell."""
+
+    def __call__(self) -> int:
+        tyro.cli(Command, prog="steppe", args=["--tyro-print-completion", self.shell])
+        return 0
+
+
 Command = (
     Annotated[List, tyro.conf.subcommand("list")]
+    | Annotated[Explain, tyro.conf.subcommand("explain")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Report, tyro.conf.subcommand("report")]
@@ -67,7 +84,7 @@ def _call(command: Any) -> int:
 def _explained(error: Exception) -> tuple[int, str] | None:
     from steppe.check import ArgumentError
     from steppe.store import StoreError
-    from steppe.sweep._engine import Interrupted
+    from steppe.sweep import Interrupted
 
     if isinstance(error, Interrupted):
         return 130, "stopped. What was under way is checkpointed: the same command goes on from there."

@@ -38,7 +38,7 @@ hessian = Curvature("hessian", _loss)
 
 def _weighted_outputs(problem: Problem, w: Array) -> Callable[[Array], Array]:
     """u ↦ ⟨∇_f L at w, f(u)⟩."""
-    slopes = jax.grad(lambda f: problem.criterion(f, problem.y))(problem.predictions(w))
+    slopes = jax.grad(lambda f: problem.loss_function(f, problem.y))(problem.predictions(w))
     return lambda u: jnp.vdot(slopes, problem.predictions(u))
 
 
@@ -72,8 +72,8 @@ def _root(problem: Problem) -> Callable[[Array, Array], Array]:
     Smoothing moves the labels, not the model: it does not enter.
     """
     roots = {"half_mse": _gaussian, "mse": _mean_gaussian, "cross_entropy": _categorical, "logistic": _bernoulli}
-    name = problem.criterion.name
-    if not losses.ours(problem.criterion):
+    name = problem.loss_function.name
+    if not losses.ours(problem.loss_function):
         seen = f"a loss of the name {name!r}" if name in roots else name
         remedy = "Another loss names no distribution of labels; take gauss_newton, or empirical_fisher."
         check.refuse("loss", "one of steppe.losses for the Fisher matrix", seen, remedy)
@@ -118,20 +118,20 @@ natural parameter), so that F is the Gauss-Newton matrix (Martens 2020, section 
 def _linearised_network(problem: Problem, w: Array) -> Callable[[Array], Array]:
     """u ↦ (1/n) Σᵢ ℓ(f(xᵢ; w) + J_i (u − w), yᵢ)."""
     f, push = jax.linearize(problem.predictions, w)
-    return lambda u: problem.criterion(f + push(u - w), problem.y)
+    return lambda u: problem.loss_function(f + push(u - w), problem.y)
 
 
 def _output_root(problem: Problem, w: Array) -> Callable[[Array], Array]:
     """∇²_f ℓ of our losses is the covariance of the score."""
     if not has_root(problem):
         remedy = "Its ∇²ℓ need not be positive, so that G need not be BᵀB: take products, gauss_newton(problem, w)."
-        check.refuse("loss", "one of steppe.losses for a root of G", f"a user's {problem.criterion.name!r}", remedy)
+        check.refuse("loss", "one of steppe.losses for a root of G", f"a user's {problem.loss_function.name!r}", remedy)
     return score_root(problem, w)
 
 
 def has_root(problem: Problem) -> bool:
     """Whether B with G = (1/n) BᵀB is known."""
-    return losses.ours(problem.criterion)
+    return losses.ours(problem.loss_function)
 
 
 gauss_newton = Curvature("gauss_newton", _linearised_network, _output_root)
@@ -148,7 +148,7 @@ positive semi-definite for every loss of steppe.losses (Schraudolph 2002), and f
 def gradient_root(problem: Problem, w: Array) -> Callable[[Array], Array]:
     """v ↦ ⟨∇ℓᵢ(w), v⟩ for each example, (n, 1)."""
     f, push = jax.linearize(problem.predictions, w)
-    slopes = jax.vmap(jax.grad(problem.criterion.example))(f, problem.y)
+    slopes = jax.vmap(jax.grad(problem.loss_function.example))(f, problem.y)
     return lambda v: jnp.sum((slopes * push(v)).reshape(len(problem), -1), axis=1, keepdims=True)
 
 

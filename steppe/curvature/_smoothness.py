@@ -148,7 +148,7 @@ def refuse_kinked_loss(problem: Problem, w: Array) -> None:
     the sum of all |φᵢ″|: less is below the precision of the measures. A jump is what stays when the step across,
     some 10² ulp of the predictions, is made four times longer; a smooth change grows with it.
     """
-    loss = problem.criterion
+    loss = problem.loss_function
     if loss in _SMOOTH or (loss.name == "logistic" and loss == losses.logistic(smoothing=loss.smoothing)):
         return
     f = _predictions(problem.predict, problem.unravel, problem.x, w)

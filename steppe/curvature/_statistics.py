@@ -308,7 +308,7 @@ class _Held:
 
 def _with(problem: Problem, predict: Predict) -> Problem:
     # Its arrays are known to be right; to make them anew would compile a program for each.
-    static = (predict, problem.criterion, problem.unravel)
+    static = (predict, problem.loss_function, problem.unravel)
     return Problem.tree_unflatten(static, (problem.w0, problem.x, problem.y))
 
 

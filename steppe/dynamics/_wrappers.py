@@ -169,9 +169,11 @@ class LabelNoise(Dynamics):
         return None if inner is None or inner.sigma else replace(inner, sigma=float(self.sigma))
 
     def start(self, problem: Problem, w: Array) -> Any:
-        if problem.criterion.name not in ("mse", "half_mse"):
+        if problem.loss_function.name not in ("mse", "half_mse"):
             remedy = "Flip labels of a classification with steppe.data instead."
-            check.refuse("problem", "of loss mse or half_mse for Gaussian label noise", problem.criterion.name, remedy)
+            check.refuse(
+                "problem", "of loss mse or half_mse for Gaussian label noise", problem.loss_function.name, remedy
+            )
         return self.dynamics.start(problem, w)
 
     def position(self, state: Any) -> Array:

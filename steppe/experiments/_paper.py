@@ -1,43 +1,68 @@
-"""What a paper is here: figures that run, and claims that are measured."""
+"""What a paper is made of: experiments that run, figures that show them, claims that are measured on them.
+
+A paper is declared in the order in which it is read. Adding a figure or a claim edits one place:
+
+    P = Paper("wen2023", "Sharpness minimization algorithms …", module=__name__)
+
+    fig4b = P.figure("fig4b", "bias, 1-SAM", runs={"paper": seeds(BIAS, 10), "smoke": seeds(SMALL, 2)}, show=CURVES)
+
+    @P.claim("fig4b-attains-bound", "Figure 4b", "1-SAM reaches the bound.", "within 3%", needs=(fig4b,))
+    def _(runs):
+        gaps = [...]
+        return Finding(max(gaps), max(gaps) <= 0.03)
+"""
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache
 from typing import Any, Literal, Protocol
 
 from steppe.check import ArgumentError, suggest
+from steppe.experiments._experiment import Experiment
 
 Scale = Literal["smoke", "laptop", "paper"]
 Verdict = Literal["holds", "fails", "not-run"]
+Numbers = dict[str, Any]
 
 
-class Spec(Protocol):
-    """A frozen dataclass that describes one run and can compute it."""
+class Show(Protocol):
+    """How a figure comes from its finished runs: the numbers it plots, as plain JSON, and their picture."""
 
-    def compute(self, checkpoint: Any, progress: Callable[[Any], None]) -> Any: ...
+    def numbers(self, runs: Sequence[Any]) -> Numbers: ...
+
+    def draw(self, numbers: Mapping[str, Any]) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A `Show` made of two functions."""
+
+    numbers: Callable[[Sequence[Any]], Numbers]
+    draw: Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: the runs it shows, at each scale that it has; the numbers it plots, as plain JSON; and how.
+    """A figure: the runs it shows, at each scale that it has, and how it shows them.
 
     At the scales of `by_name` it is run only where it is asked for by its name: not with its paper, and for no claim.
     """
 
+    paper: str
     id: str
     title: str
-    specs: Mapping[Scale, Sequence[Spec]]
-    numbers: Callable[[Sequence[Any]], dict[str, Any]] = field(repr=False)
-    draw: Callable[[Mapping[str, Any]], Any] = field(repr=False)
-    seconds: Mapping[Scale, float]
+    runs: Mapping[Scale, Sequence[Experiment]] = field(repr=False, compare=False)
+    show: Show = field(repr=False, compare=False)
     by_name: frozenset[Scale] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper}/{self.id}"
 
     def offered(self, scale: Scale) -> bool:
         """Whether it is run with its paper."""
-        return scale in self.specs and scale not in self.by_name
+        return scale in self.runs and scale not in self.by_name
 
 
 @dataclass(frozen=True)
@@ -49,71 +74,120 @@ class Finding:
     detail: str = ""
 
 
-Evidence = Mapping[str, Sequence[Any]]
+Check = Callable[..., Finding]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper with a check on the finished runs of the figures it `needs`, or on none.
+    """A statement of a paper with a check. The check is called with the finished runs of each figure in `needs`.
 
-    A `misprint` is a statement as printed that is known to be wrong: failing is what it should do.
+    A `misprint` is mathematics as printed that is known to be wrong: failing is what it should do.
     """
 
     id: str
     source: str
     statement: str
     expected: str
-    check: Callable[[Evidence], Finding] = field(repr=False, compare=False)
-    needs: tuple[str, ...] = ()
+    check: Check = field(repr=False, compare=False)
+    needs: tuple[Figure, ...] = ()
     misprint: bool = False
 
 
-@dataclass(frozen=True)
 class Paper:
-    id: str
-    title: str
-    figures: tuple[Figure, ...]
-    claims: tuple[Claim, ...]
+    """Figures and claims under one name. `module` is where it is declared: other processes find it there as PAPER."""
 
-    def figure(self, id: str) -> Figure:
+    def __init__(
+        self, id: str, title: str, *, module: str, figures: Sequence[Figure] = (), claims: Sequence[Claim] = ()
+    ):
+        self.id, self.title, self.module = id, title, module
+        self.figures, self.claims = list(figures), list(claims)
+
+    def __repr__(self) -> str:
+        return f"Paper({self.id}: {len(self.figures)} figures, {len(self.claims)} claims)"
+
+    def __reduce__(self) -> Any:
+        """Checks are functions without a name: a paper travels to other processes as the name of its module."""
+        return _declared_in, (self.module,)
+
+    def figure(
+        self,
+        id: str,
+        title: str,
+        *,
+        runs: Mapping[Scale, Sequence[Experiment]],
+        show: Show,
+        by_name: Sequence[Scale] = (),
+    ) -> Figure:
+        """Declare a figure."""
+        self._refuse_twice(id)
+        figure = Figure(
+            self.id, id, title, {scale: tuple(specs) for scale, specs in runs.items()}, show, frozenset(by_name)
+        )
+        self.figures.append(figure)
+        return figure
+
+    def claim(
+        self,
+        id: str,
+        source: str,
+        statement: str,
+        expected: str,
+        *,
+        needs: Sequence[Figure] = (),
+        misprint: bool = False,
+    ) -> Callable[[Check], Check]:
+        """Declare a claim: decorates its check, which gets one argument for each figure in `needs`."""
+
+        def declare(check: Check) -> Check:
+            self._refuse_twice(id)
+            self.claims.append(Claim(id, source, statement, expected, check, tuple(needs), misprint))
+            return check
+
+        return declare
+
+    def misprint(
+        self,
+        id: str,
+        source: str,
+        *,
+        printed: tuple[str, str, Check],
+        corrected: tuple[str, str, Check],
+        needs: Sequence[Figure] = (),
+    ) -> None:
+        """Declare two claims, (statement, expected, check) each: `id`-printed should fail, `id`-corrected hold."""
+        self.claim(f"{id}-printed", source, *printed[:2], needs=needs, misprint=True)(printed[2])
+        self.claim(f"{id}-corrected", f"{source}, corrected", *corrected[:2], needs=needs)(corrected[2])
+
+    def matching(self, pattern: str) -> tuple[list[Figure], list[Claim]]:
+        """The figures and claims whose ids a pattern like fig4* fits; at least one."""
+        figures = [f for f in self.figures if fnmatchcase(f.id, pattern)]
+        claims = [c for c in self.claims if fnmatchcase(c.id, pattern)]
+        if not figures and not claims:
+            known = [f.id for f in self.figures] + [c.id for c in self.claims]
+            raise ArgumentError(f"{self.id} has no figure or claim {pattern!r}. " + suggest(pattern, known))
+        return figures, claims
+
+    def find_figure(self, id: str) -> Figure:
         for figure in self.figures:
             if figure.id == id:
                 return figure
         raise ArgumentError(f"{self.id} has no figure {id!r}. " + suggest(id, [f.id for f in self.figures]))
 
-    def claim(self, id: str) -> Claim:
+    def find_figures(self, pattern: str) -> list[Figure]:
+        """The figure with this name, or all that a pattern like fig1* fits."""
+        return [f for f in self.figures if fnmatchcase(f.id, pattern)] or [self.find_figure(pattern)]
+
+    def find_claim(self, id: str) -> Claim:
         for claim in self.claims:
             if claim.id == id:
                 return claim
         raise ArgumentError(f"{self.id} has no claim {id!r}. " + suggest(id, [c.id for c in self.claims]))
 
-    def only(self, pattern: str) -> "Paper":
-        """The paper cut down to one claim, or to those that a pattern like net-* fits, and the figures they need."""
-        claims = tuple(c for c in self.claims if fnmatchcase(c.id, pattern)) or (self.claim(pattern),)
-        needed = {id for claim in claims for id in claim.needs}
-        return replace(self, claims=claims, figures=tuple(f for f in self.figures if f.id in needed))
+    def _refuse_twice(self, id: str) -> None:
+        if id in {f.id for f in self.figures} | {c.id for c in self.claims}:
+            raise ArgumentError(f"{self.id} has a figure or claim {id!r} already. Choose another name.")
 
 
-@cache
-def papers() -> dict[str, Paper]:
-    """Every paper: a package of `steppe.papers` with a PAPER."""
-    package = importlib.import_module("steppe.papers")
-    names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg]
-    found: list[Paper] = [importlib.import_module(f"steppe.papers.{name}").PAPER for name in names]
-    return {paper.id: paper for paper in sorted(found, key=lambda p: p.id)}
-
-
-def paper(id: str) -> Paper:
-    if id not in papers():
-        raise ArgumentError(f"unknown paper {id!r}. " + suggest(id, papers()))
-    return papers()[id]
-
-
-def figures(target: str) -> list[tuple[Paper, Figure]]:
-    """The figures a name like wen2023/fig4b or wen2023 means."""
-    head, _, tail = target.partition("/")
-    if head not in papers():
-        known = [f"{p.id}/{f.id}" for p in papers().values() for f in p.figures]
-        raise ArgumentError(f"unknown figure {target!r}. " + suggest(target, [*papers(), *known]))
-    found = paper(head)
-    return [(found, found.figure(tail))] if tail else [(found, figure) for figure in found.figures]
+def _declared_in(module: str) -> Paper:
+    found: Paper = importlib.import_module(module).PAPER
+    return found

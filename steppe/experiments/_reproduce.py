@@ -1,49 +1,61 @@
-"""A figure from its runs: numbers, picture, files."""
+"""A figure from its runs: numbers, picture, files; and runs with one parameter changed."""
 
 import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steppe.check import ArgumentError, suggest
-from steppe.experiments import _paper as catalogue
 from steppe.experiments._paper import Figure, Paper, Scale
-from steppe.store import Store
+
+if TYPE_CHECKING:
+    from steppe.store import Store
+
+
+def reproduce(
+    figure: Figure,
+    scale: Scale = "smoke",
+    *,
+    store: "Store | None" = None,
+    out: Path | str = "figures",
+    workers: int | None = None,
+) -> list[Path]:
+    """Run what a figure shows and draw it: the paths of its PNG, PDF and JSON."""
+    from steppe.store import Store
+    from steppe.sweep import execute
+
+    if scale not in figure.runs:
+        raise ArgumentError(f"{figure.name} is not offered at {scale} scale. It has {', '.join(figure.runs)}.")
+    return write(figure, scale, execute(figure.runs[scale], store or Store(), workers=workers), Path(out))
 
 
 def write(
-    paper: Paper,
-    figure: Figure,
-    scale: Scale,
-    entries: Sequence[Any],
-    out: Path,
-    *,
-    suffix: str = "",
-    pdf: bool = True,
+    figure: Figure, scale: Scale, runs: Sequence[Any], out: Path, *, suffix: str = "", pdf: bool = True
 ) -> list[Path]:
-    """out/<paper>/<figure>-<scale>.png, .pdf and .json."""
+    """Draw a figure from its finished runs: out/PAPER/FIGURE-SCALE.png, .pdf and .json."""
     from steppe import figures
 
-    numbers = figure.numbers(entries)
-    return figures.save(figure.draw(numbers), numbers, out / paper.id / f"{figure.id}-{scale}{suffix}", pdf=pdf)
+    numbers = figure.show.numbers(runs)
+    path = out / figure.paper / f"{figure.id}-{scale}{suffix}"
+    return figures.save(figure.show.draw(numbers), numbers, path, pdf=pdf)
 
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
-    """The PNG of a figure that goes by its name, from runs in the store; None where one is missing or not offered."""
+    """Draws a figure, named by its paper and id, from runs in the store: its PNG, or None where a run is missing."""
 
     scale: Scale
-    store: Store
+    store: "Store"
     out: Path
 
-    def __call__(self, name: tuple[str, str]) -> Path | None:
-        paper = catalogue.paper(name[0])
-        figure = paper.figure(name[1])
-        if self.scale not in figure.specs:
+    def __call__(self, named: tuple[Paper, str]) -> Path | None:
+        paper, id = named
+        figure = paper.find_figure(id)
+        if self.scale not in figure.runs:
             return None
-        entries = [self.store.get(spec) for spec in figure.specs[self.scale]]
-        return None if None in entries else write(paper, figure, self.scale, entries, self.out, pdf=False)[0]
+        runs = [self.store.get(spec) for spec in figure.runs[self.scale]]
+        return None if None in runs else write(figure, self.scale, runs, self.out, pdf=False)[0]
 
 
 def override(spec: Any, changes: Sequence[str]) -> Any:

@@ -1,13 +1,15 @@
 """Claims measured: the runs they need are read or computed, then every check is asked for its number."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steppe.experiments import _paper as catalogue
 from steppe.experiments._paper import Claim, Figure, Finding, Paper, Scale, Verdict
-from steppe.store import Store, StoreError
+from steppe.experiments._seconds import expected_seconds
+
+if TYPE_CHECKING:
+    from steppe.store import Store
 
 
 @dataclass(frozen=True)
@@ -26,35 +28,68 @@ class Measured:
     detail: str
 
     @property
-    def as_it_should(self) -> bool:
-        """A claim that holds, or a misprint that fails as printed; a claim that was not run is not judged."""
+    def as_expected(self) -> bool:
+        """The claim holds, or it is a misprint and fails as printed. A claim that was not run is not judged."""
         return self.verdict != ("holds" if self.misprint else "fails")
 
 
-def specs_needed(papers: Sequence[Paper], scale: Scale, *, figures: bool) -> list[tuple[str, Any]]:
-    """(label, spec) of every run that the claims of these papers need, with `figures` those of all figures too.
+def verify(
+    paper: Paper,
+    scale: Scale = "smoke",
+    *,
+    store: "Store | None" = None,
+    claims: Sequence[Claim] | None = None,
+    workers: int | None = None,
+) -> list[Measured]:
+    """Compute what the claims of a paper need (default: all claims) and measure them."""
+    from steppe.store import Store
+    from steppe.sweep import execute
 
-    The longest first: a long run that is started last would leave the other cores idle.
+    store, claims = store or Store(), paper.claims if claims is None else claims
+    execute([spec for _, spec in runs_needed(claims, scale)], store, workers=workers)
+    return list(measure_all([(paper, claim) for claim in claims], scale, store, workers=workers))
+
+
+def runs_needed(claims: Iterable[Claim], scale: Scale, *, figures: Iterable[Figure] = ()) -> list[tuple[str, Any]]:
+    """(label, spec) of every run that these claims need, and of these figures.
+
+    The longest run comes first: a long run that starts last would leave the other cores idle.
     """
-    needed = {(paper.id, id) for paper in papers for claim in paper.claims for id in claim.needs}
-    shown = [
-        (paper, figure)
-        for paper in papers
-        for figure in paper.figures
-        if figure.offered(scale) and (figures or (paper.id, figure.id) in needed)
-    ]
-    shown.sort(key=lambda at: -at[1].seconds[scale] / max(1, len(at[1].specs[scale])))
-    return [labelled for paper, figure in shown for labelled in figure_specs(paper, figure, scale)]
+    wanted = {figure.name: figure for claim in claims for figure in claim.needs} | {f.name: f for f in figures}
+    shown = [figure for figure in wanted.values() if figure.offered(scale)]
+    shown.sort(key=lambda f: -(expected_seconds(f, scale) or 0) / max(1, len(f.runs[scale])))
+    return [labelled for figure in shown for labelled in labelled_runs(figure, scale)]
 
 
-def figure_specs(paper: Paper, figure: Figure, scale: Scale) -> list[tuple[str, Any]]:
-    return [(f"{paper.id}/{figure.id} #{k}", spec) for k, spec in enumerate(figure.specs.get(scale, ()))]
+def labelled_runs(figure: Figure, scale: Scale) -> list[tuple[str, Any]]:
+    return [(f"{figure.name} #{k}", spec) for k, spec in enumerate(figure.runs.get(scale, ()))]
 
 
-def measure(paper: Paper, claim: Claim, scale: Scale, store: Store) -> Measured:
+def measure_all(
+    claims: Sequence[tuple[Paper, Claim]], scale: Scale, store: "Store", *, workers: int | None = None
+) -> Iterable[Measured]:
+    """The verdicts on claims whose runs are in the store, in their order, as soon as each is there."""
+    from steppe.sweep import map_processes
+
+    return map_processes(_Judge(scale, store), [(paper, claim.id) for paper, claim in claims], workers=workers)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """`measure` for other processes: a check is a function without a name, so a claim travels as its id."""
+
+    scale: Scale
+    store: "Store"
+
+    def __call__(self, named: tuple[Paper, str]) -> Measured:
+        paper, id = named
+        return measure(paper, paper.find_claim(id), self.scale, self.store)
+
+
+def measure(paper: Paper, claim: Claim, scale: Scale, store: "Store") -> Measured:
     """The verdict on a claim from the runs in the store; `not-run` if one of them is missing or damaged."""
     started = time.perf_counter()
-    finding, verdict, detail = _find(paper, claim, scale, store)
+    finding, verdict, detail = _find(claim, scale, store)
     return Measured(
         id=f"{paper.id}/{claim.id}",
         source=claim.source,
@@ -69,31 +104,17 @@ def measure(paper: Paper, claim: Claim, scale: Scale, store: Store) -> Measured:
     )
 
 
-@dataclass(frozen=True)
-class Judging:
-    """`measure` for other processes: papers hold functions that do not travel, so a claim goes by its name."""
+def _find(claim: Claim, scale: Scale, store: "Store") -> tuple[Finding | None, Verdict, str]:
+    from steppe.store import StoreError
 
-    scale: Scale
-    store: Store
-
-    def __call__(self, name: tuple[str, str]) -> Measured:
-        paper = catalogue.paper(name[0])
-        return measure(paper, paper.claim(name[1]), self.scale, self.store)
-
-
-def _find(paper: Paper, claim: Claim, scale: Scale, store: Store) -> tuple[Finding | None, Verdict, str]:
+    if absent := [figure.id for figure in claim.needs if not figure.offered(scale)]:
+        return None, "not-run", f"{', '.join(absent)} is not offered at {scale} scale"
     try:
-        if absent := [id for id in claim.needs if not paper.figure(id).offered(scale)]:
-            return None, "not-run", f"{', '.join(absent)} is not offered at {scale} scale"
-        found = {id: [store.get(spec) for spec in paper.figure(id).specs[scale]] for id in claim.needs}
+        found = [[store.get(spec) for spec in figure.runs[scale]] for figure in claim.needs]
     except StoreError as error:
         return None, "not-run", str(error)
-    missing = [id for id, entries in found.items() if None in entries]
+    missing = [figure.id for figure, runs in zip(claim.needs, found, strict=True) if None in runs]
     if missing:
-        return (
-            None,
-            "not-run",
-            f"runs of {', '.join(missing)} are not in the store: steppe verify computes them",
-        )
-    finding = claim.check(found)
+        return None, "not-run", f"runs of {', '.join(missing)} are not in the store: steppe verify computes them"
+    finding = claim.check(*found)
     return finding, "holds" if finding.holds else "fails", finding.detail

@@ -14,7 +14,7 @@ from steppe import check, linalg
 from steppe.curvature import gauss_newton, gram
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import rank
-from steppe.estimate import Estimate
+from steppe.estimate import Accuracy, Estimate
 from steppe.flattening import _jacobian as curvature
 from steppe.flattening._jacobian import Jacobian, switched_off
 from steppe.flattening._least_sharpness import flattest, tracked
@@ -83,7 +83,7 @@ def _by_products(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found
 
 def _largest(problem: Problem, w: Array, rtol: float, start: Floats | None = None) -> Estimate:
     operator = gram(gauss_newton, problem, w)
-    return linalg.largest(operator, operator.size, rtol=rtol, start=start, key=0).estimate
+    return linalg.largest(operator, operator.size, accuracy=Accuracy(rtol), start=start, key=0).estimate
 
 
 SOLVERS: dict[str, Callable[[Problem, Array, csr_array, float], Found]] = {

@@ -257,7 +257,7 @@ def _signals(example: Problem, w: Array) -> Seen:
         (f,) = watched(closed, found, args, shifts)[0]
         return f
 
-    moved = Problem.tree_unflatten((predict, example.criterion, shifts), (none, example.x, example.y))
+    moved = Problem.tree_unflatten((predict, example.loss_function, shifts), (none, example.x, example.y))
     rows = jax.jacrev(lambda s: score_root(moved, none)(s).ravel())(none)
     _, others = watched(closed, found, args, shifts(none))
     return others, jax.vmap(shifts)(rows)

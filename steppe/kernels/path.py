@@ -1,58 +1,71 @@
-"""How many steps are carried out in one call, why they halt, and the order of examples."""
+"""How many steps one call carries out, why they halt, and the order of examples."""
 
-import enum
+import abc
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-# The order in which examples are visited: a function of the key and the epoch alone, so that any run can resume.
+from steppe.outcome import Halt
 
 Indices = NDArray[np.int32]
 
 
-def block_epochs(n: int) -> int:
-    """Orders are drawn a block of epochs at a time: one generator for many epochs, memory bounded."""
-    return max(1, 65_536 // n)
+class Path(abc.ABC):
+    """Carries out many steps of one dynamics in one call. How a run is cut into calls never changes a bit of it.
 
+    JAX compiles the path of an unknown network; a kernel is the path of a known one.
+    """
 
-@lru_cache(maxsize=4)
-def block(key: int, n: int, number: int) -> Indices:
-    """The orders of the epochs of one block, a random permutation of the n examples in each row."""
-    rng = np.random.default_rng([key, number])
-    rows = np.tile(np.arange(n, dtype=np.int32), (block_epochs(n), 1))
-    return rng.permuted(rows, axis=1, out=rows)
+    @abc.abstractmethod
+    def start(self, w: Array) -> Any:
+        """The state at w."""
 
+    @abc.abstractmethod
+    def position(self, state: Any) -> Array:
+        """The flat vector w of a state."""
 
-# The way steps are carried out: compiled by JAX for any network, or by a kernel for a known one.
-
-
-class Halt(enum.IntEnum):
-    """Why a path stopped before the steps asked for."""
-
-    NOT = 0
-    REACHED = 1
-    DIVERGED = 2
-    STALLED = 3
-    ENDED = 4
-
-
-class Path(Protocol):
-    """Carries out many steps in one call; splitting the calls never changes a bit of the result."""
-
-    def start(self, w: Array) -> Any: ...
-
-    def position(self, state: Any) -> Array: ...
-
+    @abc.abstractmethod
     def advance(
         self, state: Any, orders: Indices | None, *, first: int, offset: int, count: int, target: float
     ) -> tuple[Any, int, Halt]:
         """`count` steps from step `first` of the run, which is step `offset` of the block of orders.
 
-        Returns the state, the steps really done and why it halted. A step whose batch has a loss that is not
-        finite is not done (DIVERGED); a full-batch path also halts at a loss ≤ target (REACHED) and where
-        a step changes nothing (STALLED); a flow also at the time asked for (ENDED).
+        Returns the new state, the number of steps done and why the path halted. A step whose batch has a loss that is
+        not finite is not done (DIVERGED). A full-batch path also halts at a loss ≤ target (REACHED), and where a step
+        changes nothing (STALLED). A flow also halts at its last time (ENDED).
         """
-        ...
+
+    def time(self, state: Any) -> float | None:
+        """The time of a flow; None for a dynamics that counts steps."""
+        return None
+
+    def loss(self, state: Any) -> float | None:
+        """The loss of all examples, where the state holds it."""
+        return None
+
+    def passed(self, state: Any) -> list[float]:
+        """The chosen times that lie within the last step of a flow."""
+        return []
+
+    def at(self, state: Any, time: float) -> Array:
+        """w at a time within the last step of a flow."""
+        raise TypeError("only a flow has times")
+
+
+def block_epochs(n: int) -> int:
+    """Epochs in a block of orders: one generator serves many epochs, and memory stays bounded."""
+    return max(1, 65_536 // n)
+
+
+@lru_cache(maxsize=4)
+def block(key: int, n: int, number: int) -> Indices:
+    """The orders of the epochs of one block: each row is a random permutation of the n examples.
+
+    They depend on the key and the number of the block alone, so that any run can resume.
+    """
+    rng = np.random.default_rng([key, number])
+    rows = np.tile(np.arange(n, dtype=np.int32), (block_epochs(n), 1))
+    return rng.permuted(rows, axis=1, out=rows)

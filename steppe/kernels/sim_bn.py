@@ -8,11 +8,12 @@ from numba.extending import overload
 
 from steppe.kernels.elementary import Activation, activation_of, evaluate, perturbation, slope, value
 from steppe.kernels.matrices import ONE, TILE, ZERO, Floats, aligned, matmul, padded
-from steppe.kernels.path import Halt, Indices
+from steppe.kernels.path import Indices, Path
 from steppe.kernels.sim_bn_products import Dense, Signs, inputs, move, products, select_firing, with_own_room
 from steppe.kernels.simd import BYTES, OPTIONS, dot, fma, kernel, lanes_of, load, multiply, part, store, total, zeros
 from steppe.kernels.training import Recipe, Training, gradient, length
 from steppe.networks import SimBN
+from steppe.outcome import Halt
 from steppe.problem import Problem
 
 # Two-layer nets with simplified BatchNorm, f(x) = Σⱼ vⱼ γⱼ σ(hⱼ(x))/sⱼ, sⱼ² the mean of σ(hⱼ)² over the training set.
@@ -159,7 +160,7 @@ def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untype
 
 
 @final
-class SimBNKernel:
+class SimBNKernel(Path):
     """The fast path for one Sim-BN problem. Its state is W₁ with b₁ row by row, γ, W₂, all padded."""
 
     @staticmethod

@@ -26,10 +26,11 @@ from steppe.kernels.matrices import (
     step_and_product,
     unpack,
 )
-from steppe.kernels.path import Halt, Indices
+from steppe.kernels.path import Indices, Path
 from steppe.kernels.simd import OPTIONS, dot, fma, kernel, lanes_of, load, part, store, total, zeros
 from steppe.kernels.training import Recipe, Training, gradient
 from steppe.networks import MLP
+from steppe.outcome import Halt
 from steppe.problem import Problem
 
 # One pass over the second-layer weights W₂: their update, the product forward and the product back.
@@ -251,7 +252,7 @@ def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untype
 
 
 @final
-class ThreeLayerKernel:
+class ThreeLayerKernel(Path):
     """The fast path for one three-layer problem: its state is W₁ with b₁ packed, W₂ row by row, W₃, all padded."""
 
     @staticmethod

@@ -21,11 +21,12 @@ from steppe.kernels.matrices import (
     step_and_product,
     unpack,
 )
-from steppe.kernels.path import Halt, Indices
+from steppe.kernels.path import Indices, Path
 from steppe.kernels.simd import BYTES, dot, kernel, part
 from steppe.kernels.three_layer import ThreeLayerKernel
 from steppe.kernels.training import Recipe, Training
 from steppe.networks import MLP
+from steppe.outcome import Halt
 from steppe.problem import Problem
 
 # Nets of three layers, f(x) = W₃ · σ(W₂ σ(W₁x + b₁)), one example a step, touching only what fires in the first layer.
@@ -123,7 +124,7 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
 
 
 @final
-class ThreeLayerReLUKernel:
+class ThreeLayerReLUKernel(Path):
     """The fast path for one three-layer problem with neurons that can be silent.
 
     Its state is W₁ with b₁ packed, V row by row, W₃, all padded, and κ: W₂ = κVᵀ.

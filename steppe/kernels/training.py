@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from steppe._random import label_noise
 from steppe.kernels.elementary import loss_of
 from steppe.kernels.matrices import ROWS, Floats, aligned, copied, padded
-from steppe.kernels.path import Halt, Indices
+from steppe.kernels.path import Indices
 from steppe.kernels.simd import dot, kernel, part
+from steppe.outcome import Halt
 from steppe.problem import Problem
 
 # A dynamics as the numbers that every kernel understands.
@@ -154,7 +155,7 @@ class Training:
     def __init__(self, problem: Problem, recipe: Recipe, key: int | None, *, bias: bool, unit: int = ROWS):
         self.problem, self.recipe, self.key, self.bias = problem, recipe, key, bias
         self.number = np.dtype(problem.w0.dtype).type
-        self.loss = loss_of(problem.criterion, self.number)
+        self.loss = loss_of(problem.loss_function, self.number)
         n, d = problem.x.shape
         self.d = d + bias
         self.X = aligned((n, padded(self.d, unit)), self.number)
@@ -170,9 +171,9 @@ class Training:
         first_layer = {"W1", "b1"} if bias else {"W1"}
         return (
             recipe.held in (frozenset(), first_layer)
-            and (recipe.sigma == 0 or (key is not None and problem.criterion.name in ("mse", "half_mse")))
+            and (recipe.sigma == 0 or (key is not None and problem.loss_function.name in ("mse", "half_mse")))
             and problem.w0.dtype in (jnp.float32, jnp.float64)
-            and loss_of(problem.criterion, np.float64) is not None
+            and loss_of(problem.loss_function, np.float64) is not None
             and isinstance(problem.x, Array)
             and problem.x.ndim == 2
         )

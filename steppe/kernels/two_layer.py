@@ -22,10 +22,11 @@ from steppe.kernels.matrices import (
     step_and_product,
     unpack,
 )
-from steppe.kernels.path import Halt, Indices
+from steppe.kernels.path import Indices, Path
 from steppe.kernels.simd import OPTIONS, dot, kernel, part
 from steppe.kernels.training import Recipe, Training, gradient
 from steppe.networks import MLP, SimLN, TwoLayer
+from steppe.outcome import Halt
 from steppe.problem import Problem
 
 # Two-layer nets, with simplified LayerNorm or without, at the speed of reading the weights.
@@ -121,7 +122,7 @@ def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untype
 
 
 @final
-class TwoLayerKernel:
+class TwoLayerKernel(Path):
     """The fast path for one two-layer problem and one dynamics. Its state is W₁ with b₁ packed, then W₂ padded."""
 
     @staticmethod

@@ -9,7 +9,7 @@ from steppe.linalg._lanczos import tridiagonal
 from steppe.linalg._operator import Matvec, Operator, Vector, dimension, generator
 from steppe.linalg._probes import sphere
 
-# Grid points a kernel width: the trapezoidal sum of a Gaussian is then off by 2 exp(−2π²·16) of its integral.
+# Grid points for each kernel width: the trapezoidal sum of a Gaussian is then off by 2 exp(−2π²·16) of its integral.
 PER_WIDTH = 4
 # Widths beyond the outermost node; a Gaussian holds 1.3e-12 of its mass further out.
 TAIL = 7
@@ -17,8 +17,8 @@ TAIL = 7
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """Σ_j weights_j δ(x − nodes_j), the spectral measure of A with total mass 1, averaged over probes; and the same
-    smoothed by a Gaussian of standard deviation `width` on a grid, with its standard error over the probes."""
+    """Σ_j weights_j δ(x − nodes_j), the spectral measure of A with total mass 1, averaged over probes; and `density`,
+    the measure smoothed by a Gaussian of standard deviation `width` on a grid, with its standard error."""
 
     nodes: Vector
     weights: Vector
@@ -29,7 +29,7 @@ class Density:
     matvecs: int
 
     def mean(self) -> float:
-        """∫ x dμ = tr A / p, within the error of as many probes."""
+        """∫ x dμ, an estimate of tr A / p from the same probes."""
         return float(self.nodes @ self.weights)
 
 
@@ -57,14 +57,14 @@ def spectral_density(
 ) -> Density:
     """The density of eigenvalues, from Gauss quadrature of the spectral measures of random vectors.
 
-    A probe z, uniform on the sphere, has measure Σ_i ⟨z, u_i⟩²/p δ(x − λ_i), with the density of eigenvalues for
-    mean; `steps` Lanczos steps integrate polynomials of degree 2 steps − 1 against it exactly. At most
-    probes × steps products. `width` is that of the smoothing, by default a hundredth of the spread of the nodes;
+    A probe z, uniform on the sphere, has the measure Σ_i ⟨z, u_i⟩²/p δ(x − λ_i), whose mean is the density of
+    eigenvalues; `steps` Lanczos steps integrate polynomials of degree 2 steps − 1 against it exactly. At most
+    probes × steps products. `width` is the width of the smoothing, by default a hundredth of the spread of the nodes;
     `grid` by default reaches seven widths beyond them.
 
     >>> d = np.repeat([0.0, 1.0], [30, 10])
     >>> found = spectral_density(lambda v: d * v, 40, probes=4, steps=3, key=0)
-    >>> found.weights.sum().round(12), found.matvecs   # two distinct eigenvalues: two steps a probe
+    >>> found.weights.sum().round(12), found.matvecs   # two distinct eigenvalues: two steps for each probe
     (np.float64(1.0), 8)
 
     Lin, Saad and Yang 2016; Ghorbani, Krishnan and Xiao 2019 for networks.
@@ -80,7 +80,7 @@ def spectral_density(
     weights = np.concatenate([w for _, w in rules]) / probes
     if width is None:
         spread = float(np.ptp(nodes))
-        # One distinct eigenvalue, to rounding: a hundredth of its size, or of one for the zero operator.
+        # Only one distinct eigenvalue, up to rounding: a hundredth of its size, or 0.01 for the zero operator.
         width = 0.01 * (spread if spread > 1e-8 * float(np.abs(nodes).max()) else float(np.abs(nodes).max()) or 1.0)
     if grid is None:
         low, high = float(nodes.min()) - TAIL * width, float(nodes.max()) + TAIL * width
@@ -89,7 +89,9 @@ def spectral_density(
         grid = np.array(grid, dtype=np.float64)
         check.finite("grid", grid)
         if grid.ndim != 1:
-            check.refuse("grid", "one-dimensional", grid.shape, "Pass the points at which the density is wanted.")
+            check.refuse(
+                "grid", "one-dimensional", grid.shape, "Pass the points of the density as one list of numbers."
+            )
     curves = np.stack([smoothed(grid, theta, w, width) for theta, w in rules])
     order = np.argsort(nodes)
     stderr = curves.std(axis=0, ddof=1) / np.sqrt(probes)

@@ -1,4 +1,4 @@
-"""Lanczos: the recurrence, its start, extension and block form."""
+"""Lanczos: a random start, the block Krylov space with restarts, and the tridiagonal form."""
 
 from dataclasses import dataclass
 
@@ -19,16 +19,20 @@ from steppe.linalg._operator import (
 )
 from steppe.linalg._probes import gaussian
 
-# A start vector whose weight on any fixed eigenvector is bounded below with known probability.
-
-# Norm of the random part of a warm start over that of its known part. The bound on λ_max loses only a factor
-# noise² of weight, worth a product or two; the Ritz value is second order in it.
+# Norm of the random part of a warm start over that of its known part. The bound of λ_max loses only a factor
+# noise² of weight, worth a product or two; the Ritz value is second order in the noise.
 NOISE = 0.1
+
+# A pass that leaves this part of a vector leaves it orthogonal (Daniel, Gragg, Kaufman and Stewart 1976).
+ENOUGH = 0.7
+
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """b = x/‖x‖ with x = v + s g, g standard normal; `ratio` is s/‖x‖.
+    """A unit vector b whose weight on any fixed eigenvector is bounded below with known probability:
+    b = x/‖x‖ with x = v + s g, g standard normal; `ratio` is s/‖x‖.
 
     For a fixed unit vector u, ⟨x, u⟩ = ⟨v, u⟩ + s⟨g, u⟩ and ⟨g, u⟩ is a standard normal, whose density is
     symmetric and unimodal: whatever v, P(|⟨x, u⟩| < s z) ≤ P(|g₁| < z) (Anderson 1955). So
@@ -58,9 +62,10 @@ def start(
     against: Matrix | None = None,
     key: np.random.Generator,
 ) -> Start:
-    """A random start; with `warm` = v, that vector with an admixture of noise.
+    """A random start; with `warm` = v, that vector plus some noise.
 
-    `against` holds orthonormal rows to be removed. For u orthogonal to them the argument above is unchanged.
+    `against` holds orthonormal rows, along which the start has no component. `Start` holds for all u orthogonal to
+    them.
     """
     g = gaussian(p, key)
     known = 0.0 if warm is None else float(np.linalg.norm(warm))
@@ -72,12 +77,6 @@ def start(
     return Start(x / norm, s / norm)
 
 
-# Orthonormal rows that extend an orthonormal basis along given directions.
-
-# A pass that leaves this part of a vector leaves it orthogonal (Daniel, Gragg, Kaufman and Stewart 1976).
-ENOUGH = 0.7
-
-
 def _reduce(W: Matrix, rows: Matrix, against: Matrix) -> None:
     """One pass of Gram-Schmidt, in place."""
     if len(against):
@@ -86,7 +85,7 @@ def _reduce(W: Matrix, rows: Matrix, against: Matrix) -> None:
 
 
 def _fresh(rows: Matrix, against: Matrix, key: np.random.Generator) -> Vector:
-    """A random unit vector orthogonal to all rows; drawn again where it happens to lie in their span."""
+    """A random unit vector orthogonal to all rows; drawn again if it happens to lie in their span."""
     while True:
         row = gaussian(rows.shape[1], key)
         drawn = np.linalg.norm(row)
@@ -101,9 +100,9 @@ def extend(
     rows: Matrix, size: int, width: int, W: Matrix, *, floor: float, against: Matrix, key: np.random.Generator
 ) -> tuple[Matrix, int]:
     """Fills rows[size : size + width] with Q, orthonormal and orthogonal to `against` and rows[:size], such that
-    W = C Q after its components along those are removed; C, and how many rows of Q came from W.
+    W = C Q once W has no components along those. Returns C and the number of rows of Q that come from W.
 
-    A direction shorter than `floor` counts as vanished, and a random one takes its place in Q, with zeros in C.
+    A direction shorter than `floor` counts as zero: a random one replaces it in Q, with zeros in C.
 
     >>> rows, none = np.eye(3), np.empty((0, 3))
     >>> C, found = extend(
@@ -138,18 +137,15 @@ def extend(
     return C, found
 
 
-# Block Krylov decomposition with full reorthogonalisation and thick restart.
-
-EPS = float(np.finfo(np.float64).eps)
-
-
 class Krylov:
-    """A V = V H + Q B: V the basis (m vectors), H = VᵀAV, Q the next block of at most b vectors, [V Q] orthonormal.
+    """Block Krylov decomposition with full reorthogonalisation and thick restart.
+
+    A V = V H + Q B: V the basis (m vectors), H = VᵀAV, Q the next block of at most b vectors, [V Q] orthonormal.
 
     Vectors are rows of one float64 buffer of `capacity` + b rows, which bounds the memory. `expand` multiplies
     the block Q, one product a vector; b = 1 is Lanczos. `restart` keeps some Ritz vectors: the decomposition
-    survives with H = diag(θ) and B rotated, and for b = 1 equals the one from the start ψ(A)b whose polynomial ψ
-    has the discarded Ritz values for `roots` (Wu and Simon 2000; Stewart 2001 for the form).
+    survives with H = diag(θ) and B rotated. For b = 1 it equals the one from the start ψ(A)b, where the polynomial ψ
+    has the discarded Ritz values as `roots` (Wu and Simon 2000; Stewart 2001 for the form).
 
     With `against` = Y orthonormal, A is replaced by PAP, P = I − YYᵀ.
 
@@ -168,14 +164,14 @@ class Krylov:
         self.rows = np.empty((capacity + self.b, a.p))
         self.rows[: self.b] = block
         self.size = 0  # m
-        self.width = self.b  # rows of Q, fewer when the whole space is nearly spanned
+        self.width = self.b  # rows of Q; fewer than b once the basis spans nearly the whole space
         self.H = np.zeros((capacity, capacity))
         self.B = np.zeros((self.b, capacity))
         self.products = 0
-        self.skew = 0.0  # norm of what symmetry says is zero: the rounding that can be seen
+        self.skew = 0.0  # norm of the entries that symmetry makes zero: the visible part of the rounding
         self.broken = False  # span V is invariant to float64 rounding
         self.roots: list[float] = []
-        self.log_beta = 0.0  # Σ log β for b = 1, each β enlarged by what the rounded product can hide
+        self.log_beta = 0.0  # Σ log β for b = 1, each β plus the rounding of its product
 
     @property
     def room(self) -> int:
@@ -199,13 +195,13 @@ class Krylov:
         return self.rows[self.size : self.size + self.width]
 
     def onward(self) -> Vector:
-        """PAv for the last vector v that was multiplied."""
+        """PAv for the newest vector v of the basis."""
         last = self.size - 1
         return self.H[: self.size, last] @ self.basis + self.B[: self.width, last] @ self.next
 
     @property
     def scale(self) -> float:
-        """A lower bound of ‖A‖, from all products: a chain beside known eigenvectors may see nothing but rounding."""
+        """A lower bound of ‖A‖, from all products of A: a chain `against` eigenvectors may see only rounding."""
         return self.a.scale
 
     @property
@@ -215,7 +211,7 @@ class Krylov:
         return float(2.0 * np.sqrt(self.products) * self.a.precision * self.scale + self.skew)
 
     def expand(self, rng: np.random.Generator) -> None:
-        """Multiplies the next block; `rng` gives a fresh direction where the residual vanishes."""
+        """Multiplies the next block; `rng` gives a fresh direction if the residual is zero."""
         m, w = self.size, self.width
         W = np.stack([self.a(q) for q in self.next])
         self.products += w
@@ -233,7 +229,7 @@ class Krylov:
         W -= h @ V
         self.size = m + w
         self.width = min(self.b, self.room - self.size)
-        # A residual below this is rounding: its direction means nothing.
+        # A residual below this is rounding, and its direction is meaningless.
         floor = 4.0 * EPS * self.scale
         C, found = extend(self.rows, self.size, self.width, W, floor=floor, against=self.against, key=rng)
         self.broken = found == 0
@@ -253,7 +249,7 @@ class Krylov:
         m, k, S = self.size, len(keep), S[:, keep]
         self.roots += np.delete(theta, keep).tolist()
         upcoming = self.next.copy()
-        for begin in range(0, self.a.p, 65536):  # in pieces, so that no second basis is allocated
+        for begin in range(0, self.a.p, 65536):  # in pieces, so that memory holds no second basis
             piece = slice(begin, begin + 65536)
             self.rows[:k, piece] = S.T @ self.rows[:m, piece]
         self.rows[k : k + self.width] = upcoming
@@ -264,12 +260,9 @@ class Krylov:
         self.size = k
 
 
-# The Lanczos tridiagonalisation itself.
-
-
 @dataclass(frozen=True, eq=False)
 class Tridiagonal:
-    """A V = V T + β_k v_{k+1} e_kᵀ: diagonal α of T, off-diagonal β (the last entry is the residual β_k, 0 where the
+    """A V = V T + β_k v_{k+1} e_kᵀ: diagonal α of T, off-diagonal β (the last entry is the residual β_k, 0 if the
     space is invariant), orthonormal columns V (p × k)."""
 
     alpha: Vector
@@ -285,9 +278,9 @@ class Tridiagonal:
 
 
 def lanczos(matvec: Matvec, p: int, start: Vector, *, steps: int, precision: float | None = None) -> Tridiagonal:
-    """`steps` Lanczos steps from `start`, every vector orthogonalised twice against all before it.
+    """`steps` Lanczos steps from `start`; each vector is made orthogonal to all before it, twice.
 
-    Stops early where the space is invariant, with β = 0 there.
+    Stops early if the space is invariant, with β = 0 at the end.
 
     >>> t = lanczos(lambda v: np.array([1.0, 3.0]) * v, 2, np.ones(2), steps=2)
     >>> t.alpha.round(12).tolist(), t.beta.round(12).tolist()
@@ -301,9 +294,10 @@ def lanczos(matvec: Matvec, p: int, start: Vector, *, steps: int, precision: flo
 
 
 def tridiagonal(a: Operator, start: Vector, steps: int) -> Tridiagonal:
+    """`lanczos` on an operator that is checked already."""
     chain = Krylov(a, (start / np.linalg.norm(start))[None], capacity=steps)
     beta = []
-    unused = generator(0)  # the chain ends where a fresh direction would be drawn
+    unused = generator(0)  # the chain ends before it draws a fresh direction
     while chain.size < steps:
         chain.expand(unused)
         beta.append(0.0 if chain.exhausted else float(chain.B[0, chain.size - 1]))

@@ -1,19 +1,82 @@
-"""A symmetric operator known by its products, checked and in a given precision; arguments of all solvers."""
+"""A symmetric operator known by its products with vectors, and the checked arguments that all solvers share."""
 
-import functools
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from steppe import check
 
-# The arguments that every algorithm here shares, checked before the first product.
-
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+Matvec = Callable[[np.ndarray], np.ndarray]
+
+# A length-n sum in precision u, added in blocks as BLAS and XLA do, is off by λ √log₂n · u of its terms except
+# with probability 2 exp(−λ²/2) (Higham and Mary 2019, Theorem 3.1). λ = 4, n = 2⁶⁴: 32 u, that is 16 ulp.
+ROUNDING = 16.0
+
+# The rounding of a float32 product leaves at least half of its digits; a larger difference is not rounding.
+ASYMMETRY = float(np.sqrt(np.finfo(np.float32).eps))
+
+
+def in_precision(matvec: Matvec, dtype: type[np.floating]) -> Matvec:
+    """The product carried out in `dtype`: for a compiled float32 function that refuses a float64 vector.
+
+    >>> in_precision(lambda v: v / 3, np.float32)(np.ones(1)).dtype
+    dtype('float32')
+    """
+    return lambda v: np.asarray(matvec(np.asarray(v, dtype=dtype)), dtype=dtype)
+
+
+class Operator:
+    """v ↦ Av in float64 on the host, counted and checked.
+
+    The function receives a read-only float64 vector, and its product is copied to float64: a jitted float32 function
+    can be passed as it is. `precision` bounds the error of a product, ‖computed − Av‖ ≤ precision ‖A‖‖v‖; by default
+    it is 16 ulp of the dtype that the function returns.
+
+    >>> a = Operator(lambda v: 2 * v, 3)
+    >>> a(np.ones(3)), a.matvecs
+    (array([2., 2., 2.]), 1)
+    """
+
+    def __init__(self, matvec: Matvec, p: int, precision: float | None = None) -> None:
+        if not callable(matvec):
+            check.refuse("matvec", "a function of a vector", matvec, "Pass for instance lambda v: A @ v.")
+        self._matvec = matvec
+        self.p = dimension(p)
+        self.matvecs = 0
+        self.scale = 0.0  # max ‖Av‖/‖v‖ so far, a lower bound of ‖A‖
+        # The basis is float64, so a perfect product still leaves float64 rounding in the projections.
+        self.precision = ROUNDING * float(np.finfo(np.float64).eps)
+        if precision is not None:
+            self.precision += check.number("precision", precision, minimum=0.0)
+        self._stated = precision is not None
+
+    def __call__(self, v: Vector) -> Vector:
+        sent = v.view()
+        sent.flags.writeable = False
+        product = np.asarray(self._matvec(sent))
+        self.matvecs += 1
+        if product.shape != (self.p,):
+            rule = f"a function that maps shape ({self.p},) to shape ({self.p},)"
+            check.refuse("matvec", rule, product.shape, "Flatten its result, or correct p.")
+        if not np.issubdtype(product.dtype, np.floating) and not np.issubdtype(product.dtype, np.integer):
+            check.refuse("matvec", "a function that returns real numbers", product.dtype, "Cast its result.")
+        if not self._stated and product.dtype.itemsize < 8 and np.issubdtype(product.dtype, np.floating):
+            self.precision = ROUNDING * float(np.finfo(product.dtype).eps)
+            self._stated = True
+        # A copy: lambda v: v returns a row of the basis, which must not be overwritten.
+        result: Vector = np.array(product, dtype=np.float64)
+        check.finite("matvec", result, "Check that the parameters and the loss are finite.")
+        self.scale = max(self.scale, length(result) / (length(v) or 1.0))
+        return result
+
+    def asymmetric(self, gap: float) -> None:
+        """Refuses the operator if ⟨u, Av⟩ − ⟨Au, v⟩ = gap for unit u and v is larger than any rounding."""
+        if gap > ASYMMETRY * self.scale:
+            rule = "symmetric, ⟨u, Av⟩ = ⟨Au, v⟩"
+            got = f"a difference of {gap:.3g} at ‖A‖ ≈ {self.scale:.3g}"
+            check.refuse("matvec", rule, got, "Pass v ↦ (Av + Aᵀv)/2, or remove the randomness from the product.")
 
 
 def dimension(p: int) -> int:
@@ -26,17 +89,6 @@ def count(argument: str, value: int, p: int) -> int:
     if value > p:
         check.refuse(argument, f"at most p = {p}", value, "A p × p operator has only p of them.")
     return value
-
-
-def probability(confidence: float) -> float:
-    value = check.number("confidence", confidence, remedy="Pass for instance confidence=0.99.")
-    if not 0.0 < value < 1.0:
-        check.refuse("confidence", "strictly between 0 and 1", confidence, "Pass for instance 0.99.")
-    return value
-
-
-def tolerance(rtol: float) -> float:
-    return check.number("rtol", rtol, above=0.0, remedy="Pass the relative width wanted, for instance 1e-3.")
 
 
 def vector(argument: str, value: np.ndarray, p: int) -> Vector:
@@ -62,9 +114,6 @@ def generator(key: int | np.random.Generator) -> np.random.Generator:
     return np.random.default_rng(check.integer("key", key, minimum=0, remedy=remedy))
 
 
-# Lengths and projections that survive rounding.
-
-
 def length(x: np.ndarray) -> float:
     """‖x‖ without underflow or overflow of the squares.
 
@@ -79,7 +128,7 @@ def length(x: np.ndarray) -> float:
 
 
 def project(x: Vector, rows: Matrix) -> Vector:
-    """x minus its components along orthonormal rows; twice, since once leaves the rounding of what it removed.
+    """x minus its components along orthonormal rows; twice, because one pass leaves rounding along the rows.
 
     >>> project(np.array([3.0, 4.0]), np.array([[1.0, 0.0]])).tolist()
     [0.0, 4.0]
@@ -90,7 +139,7 @@ def project(x: Vector, rows: Matrix) -> Vector:
 
 
 def outside(x: Vector, rows: Matrix) -> Vector:
-    """The direction of x orthogonal to the rows, of unit norm; zero where nothing but rounding is left.
+    """The unit direction of x orthogonal to the rows; zero if only rounding is left.
 
     >>> outside(np.array([3.0, 4.0]), np.array([[1.0, 0.0]])).tolist()
     [0.0, 1.0]
@@ -99,108 +148,3 @@ def outside(x: Vector, rows: Matrix) -> Vector:
     size = float(np.linalg.norm(left))
     result: Vector = left / size if size > 1e-8 * float(np.linalg.norm(x)) else np.zeros_like(x)
     return result
-
-
-# A symmetric operator known only by its product with a vector.
-
-Matvec = Callable[[np.ndarray], np.ndarray]
-
-# A length-n sum in precision u, added in blocks as BLAS and XLA do, is off by λ √log₂n · u of its terms except
-# with probability 2 exp(−λ²/2) (Higham and Mary 2019, Theorem 3.1). λ = 4, n = 2⁶⁴: 32 u, that is 16 ulp.
-ROUNDING = 16.0
-
-# What a float32 product can get wrong at most keeps half of its digits; more than that is no rounding.
-ASYMMETRY = float(np.sqrt(np.finfo(np.float32).eps))
-
-
-def in_precision(matvec: Matvec, dtype: type[np.floating]) -> Matvec:
-    """The product carried out in `dtype`: for a compiled float32 function that refuses a float64 vector.
-
-    >>> in_precision(lambda v: v / 3, np.float32)(np.ones(1)).dtype
-    dtype('float32')
-    """
-    return lambda v: np.asarray(matvec(np.asarray(v, dtype=dtype)), dtype=dtype)
-
-
-class Operator:
-    """v ↦ Av in host float64, counted and checked.
-
-    The vector goes out as read-only float64 and the product comes back as a float64 copy, whatever precision it
-    was computed in: a jitted float32 function can be passed as it is. `precision` bounds its error,
-    ‖computed − Av‖ ≤ precision ‖A‖‖v‖; left out, it is 16 ulp of the dtype that the product returns.
-
-    >>> a = Operator(lambda v: 2 * v, 3)
-    >>> a(np.ones(3)), a.matvecs
-    (array([2., 2., 2.]), 1)
-    """
-
-    def __init__(self, matvec: Matvec, p: int, precision: float | None = None) -> None:
-        if not callable(matvec):
-            check.refuse("matvec", "a function of a vector", matvec, "Pass for instance lambda v: A @ v.")
-        self._matvec = matvec
-        self.p = dimension(p)
-        self.matvecs = 0
-        self.scale = 0.0  # max ‖Av‖/‖v‖ so far, a lower bound of ‖A‖
-        # The basis is float64, so a perfect product still leaves float64 rounding in the projections.
-        self.precision = ROUNDING * float(np.finfo(np.float64).eps)
-        if precision is not None:
-            self.precision += check.number("precision", precision, minimum=0.0)
-        self._stated = precision is not None
-
-    def __call__(self, v: Vector) -> Vector:
-        sent = v.view()
-        sent.flags.writeable = False
-        came = np.asarray(self._matvec(sent))
-        self.matvecs += 1
-        if came.shape != (self.p,):
-            rule = f"a function that maps shape ({self.p},) to shape ({self.p},)"
-            check.refuse("matvec", rule, came.shape, "Flatten its result, or correct p.")
-        if not np.issubdtype(came.dtype, np.floating) and not np.issubdtype(came.dtype, np.integer):
-            check.refuse("matvec", "a function that returns real numbers", came.dtype, "Cast its result.")
-        if not self._stated and came.dtype.itemsize < 8 and np.issubdtype(came.dtype, np.floating):
-            self.precision = ROUNDING * float(np.finfo(came.dtype).eps)
-            self._stated = True
-        # A copy: lambda v: v hands back a row of the basis, which must not be written into.
-        result: Vector = np.array(came, dtype=np.float64)
-        check.finite("matvec", result, "Its product is not finite: are the parameters, or the loss, finite?")
-        self.scale = max(self.scale, length(result) / (length(v) or 1.0))
-        return result
-
-    def asymmetric(self, gap: float) -> None:
-        """Refuses the operator where ⟨u, Av⟩ − ⟨Au, v⟩ = gap is beyond any rounding of products of unit vectors."""
-        if gap > ASYMMETRY * self.scale:
-            rule = "symmetric, ⟨u, Av⟩ = ⟨Au, v⟩"
-            got = f"a difference of {gap:.3g} at ‖A‖ ≈ {self.scale:.3g}"
-            check.refuse("matvec", rule, got, "Pass v ↦ (Av + Aᵀv)/2, or look for randomness in the product.")
-
-
-# Small factorisations, and what is done between products, on one thread of BLAS.
-
-# Rows that several threads are no help for.
-_FEW = 512
-
-
-def one_thread(rows: int = 0) -> AbstractContextManager[Any]:
-    """A context in which numpy and scipy use one thread, unless matrices of more than 512 `rows` are factorised.
-
-    Threads that share a matrix of some hundred rows wait for one another at every column; where other processes take
-    their turns in between, a Cholesky factorisation of 128 rows was measured to take a hundred times as long. And
-    threads that wait for more work take the cores from a product of JAX, which has threads of its own: 77 ms instead
-    of 51.
-
-    >>> import numpy as np
-    >>> with one_thread():
-    ...     np.linalg.eigvalsh(np.eye(2)).tolist()
-    [1.0, 1.0]
-    """
-    if rows > _FEW:
-        return nullcontext()
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
-
-
-@functools.cache
-def _controller() -> Any:
-    import scipy.linalg  # noqa: F401  scipy has a BLAS of its own, which is only seen once it is loaded
-
-    return ThreadpoolController()

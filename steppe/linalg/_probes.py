@@ -1,14 +1,15 @@
-"""Random probe vectors, and the intervals that their spread gives."""
+"""Random probe vectors, and the confidence interval of a trace from their spread."""
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy.special import chdtri, stdtrit
 
-from steppe.estimate import Estimate
+from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._operator import Operator, Vector
 
-# Random test vectors z with E zzᵀ = I.
+# An error message of all estimators of a trace.
+FEW = "Fewer probes cannot carry an interval of that confidence."
 
 
 def rademacher(p: int, rng: np.random.Generator) -> Vector:
@@ -36,15 +37,12 @@ def sphere(p: int, rng: np.random.Generator) -> Vector:
     return g
 
 
-# Confidence intervals for random trace estimators, for few probes too.
-
-
 def multiplier(n: int, delta: float) -> float:
     """c such that the mean of n probes is within c standard errors of the trace with probability ≥ 1 − δ.
 
     zᵀAz is farthest from normal for A of rank one, where it is λχ²₁: then the mean of n probes is λy with
-    y ~ χ²_n/n, its standard error as estimated in `Probes` is λ√(2y/n), and the mean misses the trace λ by
-    |1 − y|/√(2y/n) standard errors. c is the larger value of that at the two δ/2 quantiles of y, and at least
+    y ~ χ²_n/n, its standard error by `Probes` is λ√(2y/n), and the mean misses the trace λ by
+    |1 − y|/√(2y/n) standard errors. c is the larger of these at the two δ/2 quantiles of y, and at least
     Student's quantile for n − 1 degrees of freedom. It falls to the normal quantile as n grows.
 
     >>> [round(multiplier(n, 0.01), 2) for n in (10, 100, 100_000)]
@@ -58,8 +56,8 @@ def multiplier(n: int, delta: float) -> float:
 def fewest(delta: float) -> int:
     """The least number of probes that can carry an interval of confidence 1 − δ.
 
-    Signs can conspire: for A = [[0, 1], [1, 0]], zᵀAz = ±2, and n probes agree, with no spread to be seen, with
-    probability 2¹⁻ⁿ. This is held below δ/4.
+    Signs can mislead: for A = [[0, 1], [1, 0]], zᵀAz = ±2, and n probes agree, with zero spread, with
+    probability 2¹⁻ⁿ. The result makes this less than δ/4.
 
     >>> fewest(0.01)
     10
@@ -68,10 +66,10 @@ def fewest(delta: float) -> int:
 
 
 def looks(first: int, last: int, delta: float, *, keep: float) -> Iterator[tuple[int, float]]:
-    """When to look at an interval and with which δ: numbers of probes growing by half, from `first` to `last`.
+    """(number of probes, δ) for each look at an interval; the numbers grow by half, from `first` to `last`.
 
-    They are fixed in advance, so stopping at the first interval that is narrow enough keeps the confidence: each
-    look spends the share 1 − `keep` of what is left of δ.
+    The numbers are fixed in advance, so one may stop at the first interval that is narrow enough and keep the
+    confidence: each look spends the share 1 − `keep` of the rest of δ.
 
     >>> [(n, round(d, 4)) for n, d in looks(20, 50, 0.01, keep=0.5)]
     [(20, 0.005), (30, 0.0025), (45, 0.0013), (50, 0.0006)]
@@ -84,16 +82,11 @@ def looks(first: int, last: int, delta: float, *, keep: float) -> Iterator[tuple
         n, delta = min(n + (n + 1) // 2, last), keep * delta
 
 
-# The trace of a symmetric operator from sign vectors, with the spread of the estimate.
-
-FEW = "Fewer probes cannot carry an interval of that confidence."
-
-
 class Probes:
     """Running mean and spread of y = z ∘ Bz over sign vectors z, for symmetric B.
 
-    E y = diag B and Σ_i Var y_i = Σ_{i≠j} B_ij², and Var zᵀBz is twice that (Avron and Toledo 2011, Lemma 9).
-    The spread of p numbers a probe is a far steadier estimate of the variance than that of the one number zᵀBz.
+    E y = diag B, Σ_i Var y_i = Σ_{i≠j} B_ij², and Var zᵀBz is twice that sum (Avron and Toledo 2011, Lemma 9).
+    The spread of the p numbers y_i estimates the variance far better than the spread of the one number zᵀBz.
 
     >>> probes = Probes(2)
     >>> for z in ([1.0, 1.0], [1.0, -1.0]): probes.add(np.array(z), np.array(z)[::-1])   # B = [[0, 1], [1, 0]]
@@ -112,7 +105,7 @@ class Probes:
         y = z * Bz
         before = y - self.mean
         self.mean += before / self.n
-        self.squares += float(before @ (y - self.mean))  # Welford: identical probes leave exactly zero
+        self.squares += float(before @ (y - self.mean))  # Welford: equal probes give exactly zero
         self.size += (float(np.linalg.norm(Bz)) - self.size) / self.n
 
     @property
@@ -124,30 +117,35 @@ class Probes:
         return float(np.sqrt(2.0 * self.squares / (self.n - 1) / self.n))
 
     def half(self, delta: float, precision: float) -> float:
-        """Half the width: c standard errors, and the rounding |zᵀ(error)| ≤ √p · precision · ‖Bz‖ of a product."""
+        """Half the width of the interval: c standard errors, and the rounding |zᵀ(error)| ≤ √p · precision · ‖Bz‖ of a product."""
         rounding = precision * float(np.sqrt(len(self.mean))) * self.size
         return multiplier(self.n, delta) * self.stderr + rounding
 
     def needed(self, target: float, delta: float) -> int:
-        """The number of probes that brings the half width to `target`, with a fifth to spare."""
+        """The number of probes that makes the half width `target`, plus a fifth."""
         n, scale = self.n, self.stderr * float(np.sqrt(self.n))
         if scale == 0.0:
             return 2
         if target <= 0.0:
             return 10**9
-        for _ in range(5):  # the multiplier itself falls with n
+        for _ in range(5):  # the multiplier falls with n, too
             n = int(np.clip(1.2 * (multiplier(n, delta) * scale / target) ** 2, 2, 1e9))
         return n
 
 
-def unit_trace(a: Operator) -> Estimate:
-    """Σ_i e_iᵀAe_i: p products, exact up to their rounding."""
+def unit_diagonal(a: Operator) -> Vector:
+    """e_iᵀAe_i for all unit vectors e_i: p products, exact up to their rounding."""
     e, diagonal = np.zeros(a.p), np.empty(a.p)
     for i in range(a.p):
         e[i] = 1.0
         diagonal[i] = a(e)[i]
         e[i] = 0.0
-    return Estimate.exact(float(diagonal.sum()), matvecs=a.matvecs)
+    return diagonal
+
+
+def unit_trace(a: Operator) -> Estimate:
+    """The sum of `unit_diagonal`."""
+    return Estimate.exact(float(unit_diagonal(a).sum()), matvecs=a.matvecs)
 
 
 def probed_trace(
@@ -156,23 +154,25 @@ def probed_trace(
     known: float,
     *,
     first: int,
-    rtol: float,
+    last: int,
+    accuracy: Accuracy,
     delta: float,
-    max_matvecs: int,
     keep: float,
     rng: np.random.Generator,
 ) -> tuple[Estimate, Probes]:
-    """`known` + tr B for B given by `rest`, one product of a a probe, until the width is rtol |value|.
+    """`known` + tr B, where z ↦ Bz is `rest`, which costs one product of a.
 
-    Looks at `first` probes and then after each growth by half (see `looks`).
+    Looks at the interval after `first` probes and after each growth by half, up to `last` (see `looks`), until its
+    width is rtol |value|. `delta` is the share of `accuracy.delta` that these looks may spend together.
     """
     probes = Probes(a.p)
-    for count, share in looks(first, max(first, max_matvecs - a.matvecs), delta, keep=keep):
+    for count, share in looks(first, last, delta, keep=keep):
         while probes.n < count:
             z = rademacher(a.p, rng)
             probes.add(z, rest(z))
         value, half = known + probes.trace, probes.half(share, a.precision)
-        converged = 2.0 * half <= rtol * abs(value)
+        converged = 2.0 * half <= accuracy.rtol * abs(value)
         if converged:
             break
-    return Estimate(value, value - half, value + half, 1.0 - delta, a.matvecs, converged=converged), probes
+    level = accuracy.confidence
+    return Estimate(value, value - half, value + half, level, a.matvecs, converged=converged), probes

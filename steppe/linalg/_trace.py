@@ -5,56 +5,68 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steppe import check
-from steppe.estimate import Estimate
-from steppe.linalg._operator import Matrix, Matvec, Operator, Vector, dimension, generator, probability, tolerance
-from steppe.linalg._probes import FEW, Probes, fewest, looks, multiplier, probed_trace, rademacher, sphere, unit_trace
+from steppe.estimate import Accuracy, Estimate
+from steppe.linalg._operator import Matrix, Matvec, Operator, Vector, dimension, generator
+from steppe.linalg._probes import (
+    FEW,
+    Probes,
+    fewest,
+    looks,
+    multiplier,
+    probed_trace,
+    rademacher,
+    sphere,
+    unit_diagonal,
+    unit_trace,
+)
 
-# Girard-Hutchinson trace estimator with signs.
+# The accuracy of a trace unless the caller states another one.
+TRACE = Accuracy(0.05)
+
+# Groups of the jackknife: it costs this many eliminations of size n, and Student's quantile hardly falls beyond.
+GROUPS = 32
 
 
 def hutchinson(
     matvec: Matvec,
     p: int,
     *,
-    rtol: float = 0.05,
-    confidence: float = 0.99,
-    max_matvecs: int = 1000,
+    accuracy: Accuracy = TRACE,
     precision: float | None = None,
     key: int | np.random.Generator,
 ) -> Estimate:
-    """tr A = E zᵀAz over sign vectors z, with variance 2 Σ_{i≠j} A_ij² a probe.
+    """tr A = E zᵀAz over sign vectors z, with variance 2 Σ_{i≠j} A_ij² for each probe (Girard, Hutchinson).
 
-    Two stages (Stein 1945): a pilot tells how many probes the width rtol |tr A| takes; fresh ones then give the
+    Two stages (Stein 1945): a pilot estimates how many probes the width rtol |tr A| needs; fresh probes then give the
     mean and the interval, c standard errors to either side (see `multiplier`), so that the choice of their
-    number does not bias it. p products of unit vectors are taken instead where that is no dearer: exact up to
-    rounding. `converged` is False where `max_matvecs` ended it.
+    number does not bias the mean. If p products of unit vectors cost no more, they replace the probes: exact up to
+    rounding.
 
     >>> hutchinson(lambda v: np.array([1.0, 2.0, 3.0]) * v, 3, key=0).value
     6.0
 
     Hutchinson 1990.
     """
-    p, rtol, delta = dimension(p), tolerance(rtol), 1.0 - probability(confidence)
-    few = fewest(0.1 * delta)
-    max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=min(p, few), remedy=FEW)
+    Accuracy.expected(accuracy)
+    p, few = dimension(p), fewest(0.1 * accuracy.delta)
+    max_matvecs = check.integer("max_matvecs", accuracy.max_matvecs, minimum=min(p, few), remedy=FEW)
     rng, a = generator(key), Operator(matvec, p, precision)
     if p <= few:
         return unit_trace(a)
-    # A tenth of δ for stopping at the pilot, the rest for what follows.
-    pilot, probes = probed_trace(a, a, 0.0, first=few, rtol=rtol, delta=0.1 * delta, max_matvecs=few, keep=0.0, rng=rng)
+    # A tenth of δ for stopping at the pilot, the rest for the fresh probes.
+    pilot, probes = probed_trace(
+        a, a, 0.0, first=few, last=few, accuracy=accuracy, delta=0.1 * accuracy.delta, keep=0.0, rng=rng
+    )
     left = max_matvecs - a.matvecs
     if pilot.converged or left < few:
-        return replace(pilot, confidence=confidence)
-    n = max(few, probes.needed(0.5 * rtol * abs(pilot.value), 0.6 * delta))
+        return pilot
+    n = max(few, probes.needed(0.5 * accuracy.rtol * abs(pilot.value), 0.6 * accuracy.delta))
     if p <= min(n, left):
         return unit_trace(a)
     estimate, _ = probed_trace(
-        a, a, 0.0, first=min(n, left), rtol=rtol, delta=0.9 * delta, max_matvecs=max_matvecs, keep=1 / 3, rng=rng
+        a, a, 0.0, first=min(n, left), last=left, accuracy=accuracy, delta=0.9 * accuracy.delta, keep=1 / 3, rng=rng
     )
-    return replace(estimate, confidence=confidence)
-
-
-# Hutch++: the trace on a sketched subspace exactly, the rest by probes.
+    return estimate
 
 
 class Sketch:
@@ -70,7 +82,7 @@ class Sketch:
         return float((self.Q * self.Z).sum())
 
     def grow(self, count: int, rng: np.random.Generator) -> None:
-        """`count` more directions, two products each; fewer where the range of A has no more."""
+        """Up to `count` more directions, two products each; no more than the range of A has."""
         Y = np.stack([self.a(rademacher(self.a.p, rng)) for _ in range(count)])
         scale = float(np.linalg.norm(Y, axis=1).max())
         for _ in range(2):
@@ -84,7 +96,7 @@ class Sketch:
         return v - (self.Q @ v) @ self.Q
 
     def rest(self, z: Vector, Az: Vector | None = None) -> Vector:
-        """PAPz, from Az without a product where that is known."""
+        """PAPz; without a product if Az is known."""
         return self.project(self.a(self.project(z)) if Az is None else Az - (self.Q @ z) @ self.Z)
 
 
@@ -92,17 +104,15 @@ def hutchpp(
     matvec: Matvec,
     p: int,
     *,
-    rtol: float = 0.05,
-    confidence: float = 0.99,
-    max_matvecs: int = 1000,
+    accuracy: Accuracy = TRACE,
     precision: float | None = None,
     key: int | np.random.Generator,
 ) -> Estimate:
-    """tr A = tr(QᵀAQ) + E zᵀPAPz, Q an orthonormal basis of AΩ for random Ω, P = I − QQᵀ.
+    """tr A = tr(QᵀAQ) + E zᵀPAPz, Q an orthonormal basis of AΩ for random Ω, P = I − QQᵀ: Hutch++.
 
-    The sketch doubles as long as a pilot, whose products are known and cost nothing more, foresees fewer
-    products in all; then fresh probes estimate the rest as in `hutchinson`, with the same interval, valid given Q.
-    Needs O(1/ε) products where Hutchinson needs O(1/ε²), and holds two vectors of length p a direction.
+    The sketch Q doubles as long as a pilot, which reuses its products, predicts fewer products in all; then fresh
+    probes estimate the rest as in `hutchinson`, with the same interval, valid given Q. Needs O(1/ε) products
+    (Hutchinson: O(1/ε²)), and holds two vectors of length p for each direction.
 
     >>> u = np.arange(1.0, 51.0)   # rank one: the sketch holds everything
     >>> round(hutchpp(lambda v: u * (u @ v), 50, key=0).value, 6)   # 1² + … + 50²
@@ -110,9 +120,9 @@ def hutchpp(
 
     Meyer, Musco, Musco and Woodruff 2021; choice of the sketch after Persson, Cortinovis and Kressner 2022.
     """
-    p, rtol, delta = dimension(p), tolerance(rtol), 1.0 - probability(confidence)
-    few = fewest(0.1 * delta)
-    max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=min(p, 2 * few), remedy=FEW)
+    Accuracy.expected(accuracy)
+    p, rtol, few = dimension(p), accuracy.rtol, fewest(0.1 * accuracy.delta)
+    max_matvecs = check.integer("max_matvecs", accuracy.max_matvecs, minimum=min(p, 2 * few), remedy=FEW)
     rng, a = generator(key), Operator(matvec, p, precision)
     if p <= 2 * few:
         return unit_trace(a)
@@ -123,9 +133,9 @@ def hutchpp(
         probes = Probes(p)
         for z, Az in pilot:
             probes.add(z, sketch.rest(z, Az))
-        n = max(few, probes.needed(0.5 * rtol * abs(sketch.trace + probes.trace), 0.6 * delta))
+        n = max(few, probes.needed(0.5 * rtol * abs(sketch.trace + probes.trace), 0.6 * accuracy.delta))
         more = max(4, len(sketch.Q))
-        # The sketch pays while it shortens the rest by more than it costs; n halves at best when it doubles.
+        # A larger sketch pays if it saves more probes than it costs; n at best halves when the sketch doubles.
         if n <= 4 * more or 1.5 * n > best or a.matvecs + 2 * more + few > max_matvecs:
             break
         best = n
@@ -136,20 +146,14 @@ def hutchpp(
     if p <= min(n, left):
         return unit_trace(a)
     estimate, _ = probed_trace(
-        a, sketch.rest, sketch.trace, first=min(n, left), rtol=rtol, delta=delta, max_matvecs=max_matvecs,
+        a, sketch.rest, sketch.trace, first=min(n, left), last=left, accuracy=accuracy, delta=accuracy.delta,
         keep=1 / 3, rng=rng,
     )  # fmt: skip
-    # What the sketch itself rounds, as in Probes.half.
+    # The rounding of the sketch itself, as in Probes.half.
     rounding = a.precision * float(np.linalg.norm(sketch.Z, axis=1).sum())
     lower, upper = estimate.lower - rounding, estimate.upper + rounding
     converged = upper - lower <= rtol * abs(estimate.value)
-    return replace(estimate, lower=lower, upper=upper, confidence=confidence, converged=converged)
-
-
-# XTrace: every probe serves the sketch of all the others and the estimate of the rest.
-
-# Groups of the jackknife: it costs this many eliminations of size n, and Student's quantile hardly falls beyond.
-GROUPS = 32
+    return replace(estimate, lower=lower, upper=upper, converged=converged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,16 +184,16 @@ class Compressed:
         return result
 
     def without(self, gone: np.ndarray) -> "Compressed":
-        """The same with some probes never drawn; no product."""
+        """The same as if some probes had never been drawn; no product."""
         stay = np.delete(np.arange(len(self.H)), gone)
         q, r = np.linalg.qr(self.R[:, stay])
         return Compressed(self.p, r, q.T @ self.H @ q, q.T @ self.W[:, stay], q.T @ self.T[:, stay], self.lengths[stay])
 
     def stderr(self) -> tuple[float, int]:
-        """A standard error of the mean of the estimates that is not too small on average, and its groups.
+        """A standard error of the mean of the estimates that is not too small on average, and its number of groups.
 
-        The t_i share their sketches: they are correlated, and Σ(t_i − t)²/(n(n − 1)), as published, is too small (at
-        99% it missed 7% of the time on a spectrum with ten outliers). The jackknife over groups of probes is not:
+        The t_i share their sketches: they are correlated, and the published Σ(t_i − t)²/(n(n − 1)) is too small (the
+        interval at 99% missed 7% of the time on a spectrum with ten outliers). The jackknife over groups is not:
         Var f ≤ E Σ_g (f₍g₎ − f₍·₎)² for any symmetric f of independent groups (Efron and Stein 1981).
         """
         groups = np.array_split(np.arange(len(self.H)), min(GROUPS, len(self.H)))
@@ -198,14 +202,14 @@ class Compressed:
 
 
 class Gathered:
-    """The probes so far, their products, and the products of the orthonormal basis of those."""
+    """The probes Ω so far, their products Y = AΩ, an orthonormal basis Q of these, and Z = AQ; all as rows."""
 
     def __init__(self, a: Operator) -> None:
         self.a = a
         self.Om, self.Y, self.Q, self.Z = (np.empty((0, a.p)) for _ in range(4))
 
     def grow(self, n: int, rng: np.random.Generator) -> None:
-        """n probes in all. Gram-Schmidt keeps the older part of Q, and so its products."""
+        """Draws probes until there are n. Gram-Schmidt keeps the older part of Q, and so its products."""
         new = np.stack([sphere(self.a.p, rng) for _ in range(n - len(self.Om))])
         product = np.stack([self.a(w) for w in new])
         self.Om, self.Y = np.vstack([self.Om, new]), np.vstack([self.Y, product])
@@ -216,7 +220,7 @@ class Gathered:
 
     @property
     def floor(self) -> float:
-        """Below it the products cannot tell a direction of the range from their own rounding."""
+        """A smaller singular value of Y may be rounding, not a direction of the range of A."""
         return self.a.precision * float(np.linalg.norm(self.Y))
 
     @property
@@ -239,20 +243,18 @@ def xtrace(
     matvec: Matvec,
     p: int,
     *,
-    rtol: float = 0.05,
-    confidence: float = 0.99,
-    max_matvecs: int = 1000,
+    accuracy: Accuracy = TRACE,
     memory: float | None = None,
     precision: float | None = None,
     key: int | np.random.Generator,
 ) -> Estimate:
     """tr A as the mean of n exchangeable Hutch++ estimates, each with one probe for the rest; 2n products.
 
-    The interval is c jackknife standard errors to either side, c as for as many independent probes (see
-    `multiplier`). More probes are added, at numbers fixed in advance (see `looks`), until its width is
-    rtol |tr A|. An operator of rank < n is exact up to rounding; p products of unit vectors are taken where
-    that is no dearer. Holds four vectors of length p a probe: as many probes as `memory` has room for, in bytes, but
-    not fewer than an interval needs.
+    Every probe serves the sketch of all other probes and the estimate of its own rest. The interval is c jackknife
+    standard errors to either side, c as for n independent probes (see `multiplier`). n grows, through numbers fixed in
+    advance (see `looks`), until the width is rtol |tr A|. An operator of rank < n is exact up to rounding; if p
+    products of unit vectors cost no more, they replace the probes. Holds four vectors of length p for each probe, and
+    at most `memory` bytes of them, but never fewer probes than an interval needs.
 
     >>> u = np.arange(1.0, 51.0)
     >>> round(xtrace(lambda v: u * (u @ v), 50, key=0).value, 6)   # 1² + … + 50²
@@ -260,40 +262,37 @@ def xtrace(
 
     Epperly, Tropp and Webber 2024, XTrace: making the most of every sample in stochastic trace estimation.
     """
-    p, rtol, delta = dimension(p), tolerance(rtol), 1.0 - probability(confidence)
-    few = fewest(0.5 * delta)
-    max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=min(p, 2 * few), remedy=FEW)
+    Accuracy.expected(accuracy)
+    p, level, few = dimension(p), accuracy.confidence, fewest(0.5 * accuracy.delta)
+    max_matvecs = check.integer("max_matvecs", accuracy.max_matvecs, minimum=min(p, 2 * few), remedy=FEW)
     most = max_matvecs // 2
     if memory is not None:
         room = check.number("memory", memory, above=0.0, remedy="Pass a number of bytes, or None for no bound.")
         most = min(most, int(room // (4 * 8 * p)))
     rng, a = generator(key), Operator(matvec, p, precision)
     seen = Gathered(a)
-    for n, share in looks(few, max(few, most), delta, keep=0.5):
+    for n, share in looks(few, max(few, most), accuracy.delta, keep=0.5):
         if p <= 2 * n and a.matvecs + p <= max_matvecs:
             return unit_trace(a)
         seen.grow(min(n, p - 1), rng)
         U, s, _ = np.linalg.svd(seen.triangle)
         if s[-1] <= seen.floor:
-            # The range of A is spanned by fewer probes than were taken: tr A = tr(QᵀAQ).
+            # The products span the range of A: tr A = tr(QᵀAQ).
             rows = U[:, s > seen.floor].T @ seen.Q
-            value, half, confidence = float(sum(v @ a(v) for v in rows)), seen.rounding, 1.0
+            value, half, level = float(sum(v @ a(v) for v in rows)), seen.rounding, 1.0
         else:
             small = seen.compressed()
             value, (stderr, groups) = float(small.estimates().mean()), small.stderr()
             half = multiplier(groups, share) * stderr + seen.rounding
-        converged = 2.0 * half <= rtol * abs(value)
-        if converged or confidence == 1.0 or len(seen.Om) == p - 1:
+        converged = 2.0 * half <= accuracy.rtol * abs(value)
+        if converged or level == 1.0 or len(seen.Om) == p - 1:
             break
-    return Estimate(value, value - half, value + half, confidence, a.matvecs, converged=converged)
-
-
-# The diagonal of a symmetric operator from sign vectors.
+    return Estimate(value, value - half, value + half, level, a.matvecs, converged=converged)
 
 
 @dataclass(frozen=True, eq=False)
 class Diagonal:
-    """diag A with the standard error of each entry; `converged` where ‖stderr‖ ≤ rtol ‖value‖ was reached."""
+    """diag A with the standard error of each entry; `converged` says whether ‖stderr‖ ≤ rtol ‖value‖."""
 
     value: Vector
     stderr: Vector
@@ -310,10 +309,10 @@ def diagonal(
     precision: float | None = None,
     key: int | np.random.Generator,
 ) -> Diagonal:
-    """diag A = E z ∘ Az over sign vectors z; the variance of entry i is Σ_{j≠i} A_ij² a probe.
+    """diag A = E z ∘ Az over sign vectors z; one probe gives entry i with variance Σ_{j≠i} A_ij².
 
-    Stops when ‖stderr‖ ≤ rtol ‖value‖, at the latest after `max_matvecs` products. p products of unit vectors
-    are taken where that is no dearer: exact, with stderr 0. A diagonal operator is exact after any probe.
+    Stops when ‖stderr‖ ≤ rtol ‖value‖, at the latest after `max_matvecs` products. If p products of unit vectors
+    cost no more, they replace the probes: exact, with stderr 0. A diagonal operator is exact after any probe.
 
     >>> d = np.array([1.0, 2.0, 3.0])
     >>> diagonal(lambda v: d * v, 3, key=0).value.tolist()
@@ -321,7 +320,8 @@ def diagonal(
 
     Bekas, Kokiopoulou and Saad 2007.
     """
-    p, rtol = dimension(p), tolerance(rtol)
+    p = dimension(p)
+    rtol = check.number("rtol", rtol, above=0.0, remedy="Pass the relative standard error, for instance 0.1.")
     max_matvecs = check.integer("max_matvecs", max_matvecs, minimum=2, remedy="A spread takes two probes.")
     rng, a = generator(key), Operator(matvec, p, precision)
     mean, squares, n = np.zeros(p), np.zeros(p), 0
@@ -338,16 +338,7 @@ def diagonal(
         converged = bool(np.linalg.norm(stderr) <= rtol * np.linalg.norm(mean))
         if converged or n == max_matvecs:
             return Diagonal(mean, stderr, a.matvecs, converged)
-        # ‖stderr‖ falls as 1/√n: foresee, but look again before n has grown by more than 1.5².
+        # ‖stderr‖ falls as 1/√n: predict n, but look again before n has grown by more than 1.5².
         ratio = float(np.linalg.norm(stderr)) / max(rtol * float(np.linalg.norm(mean)), 1e-300)
         next_look = n + 1 + int(n * (min(ratio, 1.5) ** 2 - 1.0))
-    return Diagonal(_unit_diagonal(a), np.zeros(p), a.matvecs, True)
-
-
-def _unit_diagonal(a: Operator) -> Vector:
-    e, result = np.zeros(a.p), np.empty(a.p)
-    for i in range(a.p):
-        e[i] = 1.0
-        result[i] = a(e)[i]
-        e[i] = 0.0
-    return result
+    return Diagonal(unit_diagonal(a), np.zeros(p), a.matvecs, True)

@@ -1,10 +1,27 @@
-"""The dense twin of every algorithm here: slow, obvious, exact up to rounding. For tests and small problems."""
+"""The dense twins of the algorithms of `steppe.linalg`: slow, obvious, exact up to rounding."""
 
 import numpy as np
 
 from steppe.estimate import Estimate
 from steppe.linalg._density import smoothed
 from steppe.linalg._operator import Matrix, Matvec, Operator, Vector, count, dimension
+
+__all__ = [
+    "density",
+    "diagonal",
+    "eigenvalues",
+    "lanczos",
+    "largest",
+    "matrix",
+    "smallest",
+    "spectral_norm",
+    "top_eigenpairs",
+    "trace",
+]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 def matrix(matvec: Matvec, p: int, *, precision: float | None = None) -> Matrix:
@@ -65,8 +82,8 @@ def density(A: Matrix, grid: Vector, width: float) -> Vector:
 
 
 def lanczos(A: Matrix, start: Vector, steps: int) -> tuple[Vector, Vector]:
-    """α and β (β_k not included) from a QR factorisation of the Krylov matrix, columns scaled; well conditioned only
-    for a few steps."""
+    """α and β (without β_k) from a QR factorisation of the Krylov matrix with scaled columns, which is well
+    conditioned for a few steps only."""
     columns = [start / np.linalg.norm(start)]
     for _ in range(steps - 1):
         v = A @ columns[-1]

@@ -7,7 +7,7 @@ from steppe._random import Key, generator
 from steppe.curvature import FULL_BATCH, MEMORY, Statistics, empirical_fisher, fisher, smaller
 from steppe.curvature._operator import settled
 from steppe.curvature._smoothness import refuse_kinked_loss
-from steppe.estimate import Estimate
+from steppe.estimate import Accuracy, Estimate
 from steppe.measures._policy import check_policy, measured
 from steppe.measures._sharpness import sharpness
 from steppe.measures._trace import squared_rows, walkable
@@ -78,9 +78,7 @@ def fisher_trace(
     estimate = linalg.xtrace(
         operator,
         operator.size,
-        rtol=rtol,
-        confidence=confidence,
-        max_matvecs=max_matvecs,
+        accuracy=Accuracy(rtol, confidence, max_matvecs),
         memory=memory,
         key=generator(key),
     )

@@ -49,7 +49,7 @@ def classes(problem: Problem, f: Array) -> Array | None:
         # Ours have checked that; a user's loss may take anything.
         rule = f"of the shape of the predictions, {f.shape}, or class numbers of shape {f.shape[:-1]}"
         check.refuse("y", rule, y.shape, "No other shape says which predictions are right.")
-    signs = problem.criterion.name == "logistic" or f.ndim == 1 or f.shape[-1] == 1
+    signs = problem.loss_function.name == "logistic" or f.ndim == 1 or f.shape[-1] == 1
     return None if signs else jnp.argmax(y, axis=-1)
 
 

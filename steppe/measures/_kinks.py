@@ -135,7 +135,7 @@ def _taken(data: tuple[Any, Array], index: Array) -> tuple[Any, Array]:
 
 
 def _side(problem: Problem, w: Array, shifts: list[Array]) -> Array:
-    return problem.criterion(shifted(problem.predict, shifts, problem.unravel(w), problem.x), problem.y)
+    return problem.loss_function(shifted(problem.predict, shifts, problem.unravel(w), problem.x), problem.y)
 
 
 def _across(side: Callable[[Array], Any]) -> Any:

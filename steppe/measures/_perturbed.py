@@ -22,8 +22,8 @@ from steppe.curvature._equations import bodies, shaped, traced
 from steppe.curvature._inputs import prepared
 from steppe.curvature._operator import settled
 from steppe.curvature._statistics import Pieces, Start, part
-from steppe.estimate import Estimate
-from steppe.linalg._operator import ROUNDING, probability, tolerance
+from steppe.estimate import Accuracy, Estimate
+from steppe.linalg._operator import ROUNDING
 from steppe.linalg._probes import looks
 from steppe.measures._policy import check_policy, interval, measured
 from steppe.problem import Problem, ravel
@@ -77,7 +77,7 @@ def _condition(problem: Problem, w: Array, pieces: Pieces, moves: Array, u: Arra
             piece = part(problem, start, size)
             f, df = jax.jvp(piece.predictions, (v,), (tangent,))
             df = df + f * jax.random.rademacher(outer, f.shape, f.dtype)
-            values, slopes = jax.jvp(lambda f: jax.vmap(problem.criterion.example)(f, piece.y), (f,), (df,))
+            values, slopes = jax.jvp(lambda f: jax.vmap(problem.loss_function.example)(f, piece.y), (f,), (df,))
             return jnp.sum(jnp.abs(values) + jnp.abs(slopes))
 
         return pieces.total(summed) / pieces.n
@@ -94,7 +94,7 @@ def in_double(problem: Problem, w: Array) -> tuple[Problem, Array] | None:
 
     params, x = (jax.tree.map(wide, tree) for tree in (problem.unravel(w), problem.x))
     try:
-        other = Problem(problem.predict, params, x, np.asarray(problem.y), problem.criterion)
+        other = Problem(problem.predict, params, x, np.asarray(problem.y), problem.loss_function)
         narrower = unit(other) < unit(problem)
     except TypeError:  # constants of its own in float32, where JAX mixes no precisions
         return None
@@ -127,7 +127,7 @@ def expected_increase(
     difference is part of the interval; where a few draws show it to be too much, the others are taken in float64.
     `matvecs` counts the evaluations of the loss.
     """
-    rtol, delta = tolerance(rtol), 1.0 - probability(confidence)
+    delta = Accuracy(rtol, confidence).delta
     remedy = f"The interval takes {_FEWEST} pairs."
     max_evaluations = check.integer("max_evaluations", max_evaluations, minimum=2 * _FEWEST, remedy=remedy)
     root = jax.random.key(int(generator(key).integers(2**63)))

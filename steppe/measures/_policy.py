@@ -12,8 +12,7 @@ from steppe import check
 from steppe._random import Key, generator
 from steppe.curvature import Curvature, Statistics, hessian
 from steppe.curvature._inputs import a_problem
-from steppe.estimate import Estimate
-from steppe.linalg._operator import probability, tolerance
+from steppe.estimate import Accuracy, Estimate
 from steppe.problem import Problem
 
 # What measures of curvature take besides (problem, w), refused before anything is computed, whatever path is taken.
@@ -32,9 +31,7 @@ def check_policy(
 ) -> None:
     """A measure leaves out what it does not take."""
     a_problem(problem)
-    tolerance(rtol)
-    probability(confidence)
-    check.integer("max_matvecs", max_matvecs, minimum=1)
+    Accuracy(rtol, confidence, max_matvecs)
     check_matrix(curvature, statistics, memory)
     generator(key)
 

@@ -9,7 +9,7 @@ from jax import Array
 from steppe import check, linalg
 from steppe._random import Key, generator, seed
 from steppe.curvature import FULL_BATCH, MEMORY, Curvature, Statistics, hessian, smaller
-from steppe.estimate import Estimate
+from steppe.estimate import Accuracy, Estimate
 from steppe.measures._kinks import kinks
 from steppe.measures._policy import check_matrix, check_policy, measured
 from steppe.problem import Problem
@@ -58,9 +58,7 @@ def sharpness(
         pair = linalg.largest(
             operator,
             operator.size,
-            rtol=rtol,
-            confidence=confidence,
-            max_matvecs=max_matvecs,
+            accuracy=Accuracy(rtol, confidence, max_matvecs),
             key=generator(key),
         )
     warn_of_kinks(problem, w, rtol=rtol, sharpness=pair.estimate.value if curvature is hessian else None)
@@ -122,9 +120,7 @@ def spectral_norm(
         pair = linalg.spectral_norm(
             operator,
             operator.size,
-            rtol=rtol,
-            confidence=confidence,
-            max_matvecs=max_matvecs,
+            accuracy=Accuracy(rtol, confidence, max_matvecs),
             key=generator(key),
         )
     return measured(pair.estimate, statistics)
@@ -174,9 +170,7 @@ def top_eigenvalues(
             operator.size,
             many,
             block=min(block, operator.size),
-            rtol=rtol,
-            confidence=confidence,
-            max_matvecs=max_matvecs,
+            accuracy=Accuracy(rtol, confidence, max_matvecs),
             basis=max(32, 2 * (many + 2 * block)),
             key=generator(key),
         )
@@ -222,7 +216,7 @@ class Tracker:
         check_matrix(curvature, statistics, memory)
         if certify_every is not None:
             check.integer("certify_every", certify_every, minimum=1)
-        self._fresh = linalg.Tracker(1, rtol=rtol, confidence=confidence, max_matvecs=max_matvecs, key=seed(key))
+        self._fresh = linalg.Tracker(1, accuracy=Accuracy(rtol, confidence), call_matvecs=max_matvecs, key=seed(key))
         self._certify_every, self._insist, self._curvature = certify_every, insist, curvature
         self._statistics, self._memory = statistics, memory
         self._state = self._fresh

@@ -14,7 +14,7 @@ from steppe.curvature import FULL_BATCH, MEMORY, Curvature, Statistics, gauss_ne
 from steppe.curvature._operator import Root, held, settled
 from steppe.curvature._smoothness import refuse_kinked_loss
 from steppe.curvature._statistics import Pieces, part, treats_examples_alone
-from steppe.estimate import Estimate
+from steppe.estimate import Accuracy, Estimate
 from steppe.measures._policy import check_policy, measured
 from steppe.networks import ClosedForm
 from steppe.problem import Problem
@@ -51,7 +51,7 @@ def closed_form(problem: Problem, w: Array) -> tuple[Array, Array]:
     params = problem.unravel(w)
     f = problem.predict(params, problem.x)
     norms, laplacians = problem.predict.curvature(params, problem.x)
-    slope = jax.grad(problem.criterion.example)
+    slope = jax.grad(problem.loss_function.example)
     slopes, bends = jax.vmap(slope)(f, problem.y), jax.vmap(jax.grad(slope))(f, problem.y)
     return jnp.mean(bends * norms), jnp.mean(slopes * laplacians)
 
@@ -69,7 +69,7 @@ def _by_example(problem: Problem, w: Array) -> Array:
         alone = part(problem, i, 1)
         f, y = alone.predictions(w)[0], alone.y[0]
         J = jax.jacrev(lambda v: alone.predictions(v).ravel())(w)
-        bend = jax.hessian(lambda g: problem.criterion.example(g.reshape(f.shape), y))(f.ravel())
+        bend = jax.hessian(lambda g: problem.loss_function.example(g.reshape(f.shape), y))(f.ravel())
         return jnp.sum(bend * (J @ J.T))
 
     return jnp.mean(jax.lax.map(one, jnp.arange(len(problem)), batch_size=_batch(problem, w)))
@@ -84,7 +84,7 @@ def _by_output(problem: Problem, w: Array, pieces: Pieces) -> Array:
 
         def example(i: Array) -> Array:
             J, y, shape = rows(i), piece.y[i], f.shape[1:]
-            bend = jax.hessian(lambda g: piece.criterion.example(g.reshape(shape), y))(f[i].ravel())
+            bend = jax.hessian(lambda g: piece.loss_function.example(g.reshape(shape), y))(f[i].ravel())
             return jnp.sum(bend * (J @ J.T))
 
         return jnp.mean(jax.lax.map(example, jnp.arange(len(piece))))
@@ -200,9 +200,7 @@ def trace(
     total = linalg.xtrace(
         lambda v: rest(v) + shift * np.asarray(v, w.dtype),
         w.size,
-        rtol=rtol,
-        confidence=confidence,
-        max_matvecs=max_matvecs,
+        accuracy=Accuracy(rtol, confidence, max_matvecs),
         memory=memory,
         key=generator(key),
     )
@@ -229,9 +227,7 @@ def _both_estimated(
         linalg.xtrace(
             curvature(problem, w, statistics=statistics, memory=memory),
             w.size,
-            rtol=rtol,
-            confidence=confidence,
-            max_matvecs=max_matvecs,
+            accuracy=Accuracy(rtol, confidence, max_matvecs),
             memory=memory,
             key=rng,
         )

@@ -15,7 +15,7 @@ from steppe.curvature import hessian
 from steppe.dynamics import Progress, Run, run
 from steppe.dynamics._flow import Flow
 from steppe.dynamics._run import Checkpoint, Outcome
-from steppe.estimate import Estimate
+from steppe.estimate import Accuracy, Estimate
 from steppe.problem import Problem
 
 # What a gradient flow came to at one loss, and the grids of rates around its critical one.
@@ -104,7 +104,7 @@ class Followed:
 
     @classmethod
     def fresh(cls, problem: Problem, *, rtol: float = 1e-3, key: int = 0) -> "Followed":
-        return cls(linalg.Tracker(problem.w0.size, rtol=rtol, key=key))
+        return cls(linalg.Tracker(problem.w0.size, accuracy=Accuracy(rtol), key=key))
 
     def measure(self, problem: Problem, w: Array) -> tuple[Estimate, "Followed"]:
         """λ_max(∇²L(w)) to rtol."""

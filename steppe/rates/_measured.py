@@ -11,6 +11,7 @@ from jax import Array
 
 from steppe import linalg, measures
 from steppe.curvature import hessian
+from steppe.estimate import Accuracy
 from steppe.problem import Problem
 
 # Norms of what the network computes, whatever the parameters that compute it.
@@ -116,7 +117,8 @@ def certified_sharpness(problem: Problem, w: Array, *, key: int = 0) -> dict[str
     Not the last look of the run: where eigenvalues crowd below 2/η its few products fall short by more than that.
     """
     with linalg.one_thread():
-        found = linalg.largest(hessian(problem, w), problem.w0.size, max_matvecs=300, key=key).estimate
+        accuracy = Accuracy(1e-3, max_matvecs=300)
+        found = linalg.largest(hessian(problem, w), problem.w0.size, accuracy=accuracy, key=key).estimate
     return {"sharpness": found.value, "sharpness_lower": found.lower, "sharpness_upper": found.upper}
 
 

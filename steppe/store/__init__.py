@@ -1,10 +1,10 @@
 """Runs on disk: spec → hash → folder. Knows no science.
 
     runs/<hash of the spec>/spec.json  curves.parquet  params.safetensors  result.json
-    runs/.work/<hash>/                 what a run under way writes: its lock, checkpoint and unfinished folder
+    runs/.work/<hash>/                 of a run under way: its lock, checkpoint and unfinished folder
 
-A folder that exists is whole: it is written in `.work`, synced and renamed. Each file's sha256 is in spec.json, and
-spec.json carries its own, so that a damaged file is found and named.
+A folder that exists is whole: it is written in `.work`, synced and renamed. spec.json holds the sha256 of each other
+file and of itself, so that the store finds a damaged file and names it.
 """
 
 from steppe.store._files import Checkpoint as Checkpoint

@@ -1,4 +1,4 @@
-"""The files of a run: curves, parameters, result, checkpoint; each under a checksum."""
+"""The files of a run: curves, parameters, result and checkpoint, each with a checksum."""
 
 import contextlib
 import hashlib
@@ -14,34 +14,30 @@ from numpy.typing import NDArray
 
 from steppe.store._spec import dumps
 
-# Troubles of the disk, said with the file and the remedy.
+Arrays = Mapping[str, NDArray[Any]]
+DATA_FILES = ("curves.parquet", "params.safetensors", "result.json")
+_DIGEST = 32  # bytes of the sha256 in front of a checkpoint
 
 
 class StoreError(RuntimeError):
-    """The store cannot be read or written; the message says which file and what to do."""
+    """The store cannot be read or written. The message names the file and the remedy."""
 
 
 @contextlib.contextmanager
-def told(folder: Path, verb: str) -> Iterator[None]:
-    """An OSError of the disk becomes a StoreError with a remedy."""
+def disk_errors(folder: Path, verb: str) -> Iterator[None]:
+    """Raise an OSError of the block as a StoreError with a remedy."""
     try:
         yield
     except OSError as error:
         reason = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
         raise StoreError(
             f"cannot {verb} in the store {folder}: {reason}. "
-            "Nothing half-written is left. Free some space, or name another folder with --store or STEPPE_STORE."
+            "No half-written file is left. Free some space, or name another folder with --store or STEPPE_STORE."
         ) from error
 
 
-# The four files of a run: written, synced, and checked by their sha256.
-
-Arrays = Mapping[str, NDArray[Any]]
-DATA_FILES = ("curves.parquet", "params.safetensors", "result.json")
-
-
 def write_parquet(path: Path, columns: Arrays) -> None:
-    """One column an array; an array of vectors becomes one column for each component."""
+    """Write one column for each array, or for each component of an array of vectors."""
     import duckdb
 
     table: dict[str, NDArray[Any]] = {}
@@ -63,7 +59,7 @@ def read_parquet(path: Path) -> dict[str, NDArray[Any]]:
 
     with duckdb.connect() as db:
         columns = db.read_parquet(str(path)).fetchnumpy()
-    # DuckDB gives NaN as a masked entry.
+    # DuckDB masks NaN: read without this, it is 0.
     return {name: np.ma.filled(c, np.nan) if np.ma.isMaskedArray(c) else c for name, c in columns.items()}
 
 
@@ -74,19 +70,19 @@ def write_safetensors(path: Path, arrays: Arrays) -> None:
 def tensor_bytes(arrays: Arrays) -> bytes:
     from safetensors.numpy import save
 
-    # ascontiguousarray alone would make a vector of a number.
+    # ascontiguousarray alone turns a number into a vector.
     return save({name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()})
 
 
 def write_about(folder: Path, about: Mapping[str, Any]) -> None:
-    """spec.json: what the run is, the sha256 of the other files, and its own seal."""
+    """Write spec.json: the description of the run, the sha256 of the other files, and a seal over both."""
     about = {**about, "files": {name: sha256(folder / name) for name in DATA_FILES}}
     (folder / "spec.json").write_text(dumps(about | {"seal": seal(about)}, indent=2) + "\n", encoding="utf-8")
 
 
 def verified_about(folder: Path) -> dict[str, Any]:
-    """The contents of spec.json, after every file of the folder has been checked against its sha256."""
-    remedy = f"Compute it again with --recompute, or drop it: steppe runs remove {folder.name}"
+    """The contents of spec.json. Raises StoreError if any file of the folder is missing or damaged."""
+    remedy = f"Compute it again with --recompute, or remove it: steppe runs remove {folder.name}"
     try:
         about = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
         whole = about.pop("seal") == seal(about)
@@ -98,7 +94,7 @@ def verified_about(folder: Path) -> dict[str, Any]:
     for name in DATA_FILES:
         path = folder / name
         if not path.is_file() or sha256(path) != digests.get(name):
-            raise StoreError(f"{path} is missing or damaged: its sha256 is not the recorded one. {remedy}")
+            raise StoreError(f"{path} is missing or damaged: its sha256 differs from the recorded one. {remedy}")
     return about
 
 
@@ -119,13 +115,8 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-# Where a run under way stands, so that a killed one goes on from there.
-
-_DIGEST = 32  # bytes of sha256 in front of the arrays
-
-
 class Checkpoint:
-    """Named arrays on disk, replaced as a whole or not at all."""
+    """Named arrays on disk, from which a killed run continues. A save replaces all of them or none."""
 
     def __init__(self, path: Path, every_seconds: float):
         self.path, self.every = path, every_seconds
@@ -137,17 +128,18 @@ class Checkpoint:
 
     @property
     def seconds(self) -> float:
-        """The time spent on the run so far, in this process and in those before it."""
+        """Seconds spent on the run so far, in this process and in earlier ones."""
         return self.seconds_before + time.monotonic() - self.started
 
     def due(self) -> bool:
+        """Whether the last save is long enough ago for another one."""
         return time.monotonic() - self.saved_at >= self.every
 
     def load(self) -> dict[str, NDArray[Any]] | None:
-        """The arrays saved last; None if there are none, or if they were damaged: then the run starts anew."""
+        """The arrays of the last save, or None if there are none or they are damaged. Then the run starts again."""
         from safetensors.numpy import load
 
-        with told(self.path.parent, "read"):
+        with disk_errors(self.path.parent, "read"):
             blob = self.path.read_bytes() if self.path.exists() else b""
         if len(blob) <= _DIGEST or hashlib.sha256(blob[_DIGEST:]).digest() != blob[:_DIGEST]:
             return None
@@ -158,7 +150,7 @@ class Checkpoint:
     def save(self, arrays: Arrays) -> None:
         body = tensor_bytes({**arrays, "seconds": np.array([self.seconds])})
         fresh = self.path.with_suffix(".new")
-        with told(self.path.parent, "write"):
+        with disk_errors(self.path.parent, "write"):
             try:
                 with fresh.open("wb") as file:
                     file.write(hashlib.sha256(body).digest() + body)

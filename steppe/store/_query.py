@@ -3,30 +3,30 @@
 from pathlib import Path
 from typing import Any
 
-from steppe.store._files import StoreError, told, verified_about
+from steppe.store._files import StoreError, disk_errors, verified_about
 from steppe.store._spec import dumps
 from steppe.store._store import Store
 
 
 def query(store: Store, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Column names and rows of a SELECT over `curves` (with a column `run`) and `runs` (id, kind, spec as JSON)."""
+    """Column names and rows of a SELECT over the tables `curves` (with a column `run`) and `runs` (id, kind, spec)."""
     import duckdb
 
     with _database(store) as db:
-        db.execute("SET enable_external_access = false")  # a question may not write files
+        db.execute("SET enable_external_access = false")  # a query must not write files
         try:
             answer = db.sql(sql)
         except duckdb.Error as error:
-            raise StoreError(f"the query was not understood: {error}") from None
+            raise StoreError(f"the database cannot run this query: {error}") from None
         if answer is None:
-            raise StoreError('the query gives no table. Ask for one, for example "SELECT * FROM curves LIMIT 5".')
+            raise StoreError('the query returns no table. Write a SELECT, for example "SELECT * FROM curves LIMIT 5".')
         return answer.columns, answer.fetchall()
 
 
 def export_csv(store: Store, path: Path) -> int:
-    """All curves as CSV, written beside and renamed; returns the number of runs."""
+    """Write all curves to a CSV file, under a temporary name first. Returns the number of runs."""
     fresh = path.with_name(path.name + ".new")
-    with told(path.parent, "write"), _database(store) as db:
+    with disk_errors(path.parent, "write"), _database(store) as db:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             db.sql("SELECT * FROM curves ORDER BY run, step").write_csv(str(fresh))
@@ -37,7 +37,7 @@ def export_csv(store: Store, path: Path) -> int:
 
 
 def _database(store: Store) -> Any:
-    """A database in memory with a copy of the curves of all runs, after their files have been checked."""
+    """A database in memory with a copy of the curves of all runs. The files are checked first."""
     import duckdb
 
     folders = [store.root / id for id in store.ids()]

@@ -1,4 +1,4 @@
-"""A spec is a frozen dataclass; its canonical JSON names the run."""
+"""A spec is a frozen dataclass that describes a run. The hash of its canonical JSON is the address of the run."""
 
 import dataclasses
 import hashlib
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-_DIGITS = 20
+_DIGITS = 20  # hex digits of an address
 
 
 def canonical(spec: Any) -> dict[str, Any]:
-    """The spec as plain JSON with the name of its class, equal for equal specs."""
+    """The spec as plain JSON, with the name of its class as `kind`. Equal specs give equal JSON."""
     if not dataclasses.is_dataclass(spec) or isinstance(spec, type):
-        raise TypeError(f"spec must be a frozen dataclass; got {spec!r}. Describe the run by one.")
+        raise TypeError(f"spec must be a frozen dataclass; got {spec!r}. Describe the run with a dataclass.")
     kind = getattr(type(spec), "KIND", type(spec).__qualname__)
     return {"kind": kind} | json.loads(dumps(dataclasses.asdict(spec)))
 
@@ -35,7 +35,7 @@ def dumps(value: Any, indent: int | None = None) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Numbers as JSON has them; one that is not finite, as a diverged run measures, becomes null."""
+    """The value with lists, strings and numbers of JSON. NaN and infinity, which JSON lacks, become null."""
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple | np.ndarray):

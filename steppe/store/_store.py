@@ -1,6 +1,7 @@
-"""A folder of runs, each computed once."""
+"""A folder of runs. Each run is computed once."""
 
 import contextlib
+import functools
 import importlib.metadata
 import json
 import os
@@ -19,9 +20,9 @@ from steppe.store._files import (
     Arrays,
     Checkpoint,
     StoreError,
+    disk_errors,
     read_parquet,
     sync,
-    told,
     verified_about,
     write_about,
     write_parquet,
@@ -32,7 +33,7 @@ from steppe.store._spec import address, canonical, dumps, is_address, plain
 
 @dataclass(frozen=True)
 class Computed:
-    """What a computation hands to the store: columns of equal length, named arrays, and plain JSON numbers."""
+    """The outcome of a computation: columns of equal length, named arrays, and numbers or lists for JSON."""
 
     curves: Arrays
     params: Arrays
@@ -41,7 +42,7 @@ class Computed:
 
 @dataclass(frozen=True)
 class Entry:
-    """A finished run on disk, verified when it was opened."""
+    """A finished run on disk. Its files were verified when it was opened."""
 
     folder: Path
     about: Mapping[str, Any]
@@ -60,7 +61,15 @@ class Entry:
 
     @property
     def curves(self) -> dict[str, NDArray[Any]]:
-        return read_parquet(self.folder / "curves.parquet")
+        """The columns by name. Their arrays are read-only, because the entry keeps them."""
+        return dict(self._columns)
+
+    @functools.cached_property
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        columns = read_parquet(self.folder / "curves.parquet")
+        for column in columns.values():
+            column.flags.writeable = False
+        return columns
 
     @property
     def params(self) -> dict[str, NDArray[Any]]:
@@ -70,35 +79,36 @@ class Entry:
 
 
 class Store:
-    """`get` reads a run, `compute` makes it unless it is there. The folder: `root`, STEPPE_STORE, or runs."""
+    """`get` reads a run; `compute` reads it or computes it. The folder is `root`, else STEPPE_STORE, else runs."""
 
     def __init__(self, root: str | os.PathLike[str] | None = None, *, checkpoint_seconds: float = 20.0):
         self.root = Path(root or os.environ.get("STEPPE_STORE") or "runs")
         self.checkpoint_seconds = checkpoint_seconds
 
     def get(self, spec: Any) -> Entry | None:
-        """The finished run of a spec, or None. A damaged one is a StoreError that names the file."""
+        """The finished run of a spec, or None. Raises StoreError if one of its files is damaged."""
         id = address(spec)
         return self.open(id) if (self.root / id).exists() else None
 
     def open(self, id: str) -> Entry:
+        """The finished run with this address."""
         if not self._folder(id).is_dir():
-            raise StoreError(f"no run {id!r} in {self.root}. `steppe runs list` shows the runs there are.")
+            raise StoreError(f"no run {id!r} in {self.root}. `steppe runs list` shows all runs.")
         return Entry(self._folder(id), verified_about(self._folder(id)))
 
     def ids(self) -> list[str]:
-        """The names of the runs there are, damaged ones included."""
+        """The addresses of all runs, also of damaged ones."""
         return sorted(p.name for p in self.root.glob("*") if p.is_dir() and is_address(p.name))
 
     def remove(self, id: str) -> None:
-        """Drop a run, whole or damaged, and what is left of an unfinished one."""
-        with self._lock(id), told(self.root, "remove"):
+        """Remove a run, whole or damaged, and the checkpoint of an unfinished one."""
+        with self._lock(id), disk_errors(self.root, "remove"):
             if self._folder(id).exists():
-                # Renamed first: a reader sees the run whole or not at all.
-                doomed = self.root / ".work" / id / "removed"
-                shutil.rmtree(doomed, ignore_errors=True)
-                self._folder(id).rename(doomed)
-                shutil.rmtree(doomed)
+                # Renamed first, so that a reader sees the whole run or none of it.
+                removed = self.root / ".work" / id / "removed"
+                shutil.rmtree(removed, ignore_errors=True)
+                self._folder(id).rename(removed)
+                shutil.rmtree(removed)
             self._checkpoint(id).clear()
 
     def compute(
@@ -109,9 +119,9 @@ class Store:
         recompute: bool = False,
         waiting: Callable[[], None] = lambda: None,
     ) -> Entry:
-        """The run of `spec`: read if it exists, else `work(checkpoint)` computes it, going on from its checkpoint.
+        """The run of `spec`. If it is not in the store, `work(checkpoint)` computes it, from its checkpoint on.
 
-        Of two processes that ask for one run, one computes; `waiting` is called in the other, which then reads.
+        If two processes ask for the same run, one of them computes it. The other one calls `waiting`, waits, and reads.
         """
         id = address(spec)
         if recompute:
@@ -123,13 +133,13 @@ class Store:
                 return found
             checkpoint = self._checkpoint(id)
             computed = work(checkpoint)
-            with told(self.root, "write"):
+            with disk_errors(self.root, "write"):
                 self._publish(id, spec, computed, checkpoint.seconds)
                 checkpoint.clear()
         return self.open(id)
 
     def _publish(self, id: str, spec: Any, computed: Computed, seconds: float) -> None:
-        """All files into a folder of their own, synced, then renamed in one move."""
+        """Write all files to a temporary folder, sync them, and rename the folder."""
         folder = self.root / ".work" / id / "finished"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -155,7 +165,7 @@ class Store:
 
     def _folder(self, id: str) -> Path:
         if not id or id != Path(id).name or id.startswith("."):
-            raise StoreError(f"{id!r} is not the name of a run. `steppe runs list` shows the runs there are.")
+            raise StoreError(f"{id!r} is not the name of a run. `steppe runs list` shows all runs.")
         return self.root / id
 
     def _checkpoint(self, id: str) -> Checkpoint:
@@ -163,11 +173,11 @@ class Store:
 
     @contextlib.contextmanager
     def _lock(self, id: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Held by one process; the system frees it when that process dies."""
+        """One process holds the lock of a run. The system frees it if that process dies."""
         from filelock import FileLock, Timeout
 
         self._folder(id)
-        with told(self.root, "write"):
+        with disk_errors(self.root, "write"):
             (self.root / ".work" / id).mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.root / ".work" / id / "lock")
             try:

@@ -1,108 +1,225 @@
-"""Many runs, each computed once, on all cores: read from the store what is there, compute the rest, resumable."""
+"""Where runs are computed: the interface of an engine, and processes of this machine.
+
+An engine is given specs and reports when each has ended; the result of a run is in the store, under its address. It
+never decides which runs are computed: see `execute`. Another engine, of a cluster for example, implements `Engine`.
+"""
 
 import multiprocessing
 import os
 import signal
 import threading
-from abc import ABC, abstractmethod
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-from steppe.store import Computed, Entry, Store, address
-
-if TYPE_CHECKING:
-    from steppe.store import Computed, Entry
-
-Get = Callable[[Any], "Entry | None"]
-
-
-class Assembled(ABC):
-    """A spec made of parts, which are specs: all cores work on it, a kill loses no finished part, others share them.
-
-    `get(spec)` is the finished run of a spec, or None.
-    """
-
-    @property
-    @abstractmethod
-    def apart(self) -> bool:
-        """Whether its parts are worth processes of their own; else its `compute` makes everything."""
-
-    @abstractmethod
-    def missing(self, get: Get) -> list[Any]:
-        """The parts that can be computed now and are not there; none when it can be put together."""
-
-    @abstractmethod
-    def assemble(self, get: Get) -> "Computed":
-        """What the parts come to; all are there."""
-
-
-def apart(spec: Any) -> TypeGuard[Assembled]:
-    return isinstance(spec, Assembled) and spec.apart
-
-
-# Which of many runs, or of their parts, can be computed now.
-
-
-class Due:
-    """The runs of `specs` that can be computed now: those that are not there, or parts of them."""
-
-    def __init__(self, specs: Sequence[Any], store: Store, *, recompute: bool):
-        self.wanted = {address(spec): spec for spec in specs}
-        self.store, self.recompute = store, recompute
-        self.entries: dict[str, Entry] = {}
-        self.fresh: set[str] = set()
-
-    def __call__(self) -> dict[str, Any]:
-        """By their addresses; none when all are there."""
-        found: dict[str, Any] = {}
-        for id, spec in self.wanted.items():
-            if self.get(spec) is None:
-                parts = spec.missing(self.get) if apart(spec) else []
-                found |= {address(part): part for part in parts} or {id: spec}
-        return found
-
-    def get(self, spec: Any) -> Entry | None:
-        """Read once. What is to be computed again is not there until it has been."""
-        id = address(spec)
-        if id not in self.entries and (id in self.fresh or not self.recompute):
-            entry = self.store.get(spec)
-            if entry is None:
-                return None
-            self.entries[id] = entry
-        return self.entries.get(id)
-
-    def made(self, id: str) -> None:
-        self.fresh.add(id)
-
-
-# A function of many items on all cores, and the environment in which such processes share the cores fairly.
+from steppe.store import Computed, Store, address
+from steppe.sweep._composite import is_composite
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+State = Literal["running", "waiting", "done", "failed"]
+# Called with a run's address, its state, and news: a Progress, an error message, or None.
+Watch = Callable[[str, State, Any], None]
 
 # Fresh processes: a forked one would inherit the threads of JAX in an unusable state.
-CONTEXT = multiprocessing.get_context("spawn")
+SPAWN = multiprocessing.get_context("spawn")
+
+# A worker looks this often whether its parent lives, and waits so long for the checkpoint of a run when it does not.
+_PARENT_SECONDS, _CHECKPOINT_SECONDS = 1.0, 60.0
 
 
-def each(function: Callable[[Item], Result], items: Sequence[Item], *, workers: int | None = None) -> Iterator[Result]:
-    """function(item) of every item, in their order, as soon as each is there. Function and items must be importable.
+class Interrupted(Exception):  # noqa: N818 (asked for, not an error)
+    """The run stopped on request. What it had done is in its checkpoint."""
 
-    >>> list(each(abs, [-1, 2], workers=1))
+
+class Ended(NamedTuple):
+    """A run that an engine has finished with; `error` is None when its result is in the store."""
+
+    id: str
+    error: BaseException | None
+
+
+class Engine(Protocol):
+    """Computes runs, puts their results into the store it was made with, and calls `watch` on the way."""
+
+    def submit(self, spec: Any) -> None:
+        """Queue a run. It returns at once."""
+
+    def wait(self) -> list[Ended]:
+        """Block until at least one submitted run has ended; return the runs that ended since the last call."""
+
+    def cancel(self) -> None:
+        """Ask all runs to save their checkpoints and stop. `wait` then reports them as Interrupted."""
+
+    def close(self) -> None:
+        """Free what the engine holds. No run is under way any more."""
+
+
+class InThisProcess:
+    """One run after the other, in the process of the caller."""
+
+    def __init__(self, store: Store, *, recompute: bool = False, watch: Watch):
+        self.store, self.recompute, self.watch = store, recompute, watch
+        self.queue: deque[Any] = deque()
+        self.cancelled = threading.Event()
+
+    def submit(self, spec: Any) -> None:
+        self.queue.append(spec)
+
+    def wait(self) -> list[Ended]:
+        spec, error = self.queue.popleft(), None
+        id = address(spec)
+        try:
+            compute(spec, self.store, recompute=self.recompute, cancelled=self.cancelled.is_set, watch=self.watch)
+        except Exception as raised:
+            error = raised
+        self.watch(*_news(id, error))
+        return [Ended(id, error)]
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+    def close(self) -> None:
+        self.queue.clear()
+
+
+class Processes:
+    """Processes of this machine, each with one thread, so that the cores share the runs fairly."""
+
+    def __init__(self, store: Store, *, workers: int, recompute: bool = False, watch: Watch):
+        self.store, self.recompute = store, recompute
+        self.news, self.cancelled = SPAWN.Queue(), SPAWN.Event()
+        self.under_way: dict[Future[None], str] = {}
+        self.reader = threading.Thread(target=_relay, args=(self.news, watch), daemon=True)
+        self.reader.start()
+        self.pool = ProcessPoolExecutor(workers, SPAWN, _start_worker, (self.news, self.cancelled, os.getpid()))
+
+    def submit(self, spec: Any) -> None:
+        self.under_way[self.pool.submit(_work, spec, self.store, self.recompute)] = address(spec)
+
+    def wait(self) -> list[Ended]:
+        done = wait(self.under_way, return_when=FIRST_COMPLETED).done
+        ended = [Ended(self.under_way.pop(future), future.exception()) for future in done]
+        for id, error in ended:
+            self.news.put(_news(id, error))  # behind what the run itself has sent
+        return ended
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+    def close(self) -> None:
+        self.pool.shutdown()
+        self.news.put(None)
+        self.reader.join()
+
+
+def compute(spec: Any, store: Store, *, recompute: bool, cancelled: Callable[[], bool], watch: Watch) -> None:
+    """Compute one run into the store, here and now; read nothing if it is there already."""
+    id = address(spec)
+
+    def work(checkpoint: Any) -> Computed:
+        if is_composite(spec):
+            return spec.compose(store.get)
+        return spec.compute(_Cancellable(checkpoint, cancelled), lambda news: watch(id, "running", news))
+
+    if cancelled():
+        raise Interrupted
+    watch(id, "running", None)
+    store.compute(spec, work, recompute=recompute, waiting=lambda: watch(id, "waiting", None))
+
+
+def _news(id: str, error: BaseException | None) -> tuple[str, State, str | None]:
+    """What `watch` is called with when a run has ended."""
+    if error is None:
+        return id, "done", None
+    return id, "waiting" if isinstance(error, Interrupted) else "failed", str(error) or None
+
+
+class _Cancellable:
+    """A checkpoint that is due at once when the run is cancelled, and ends the run once it is saved."""
+
+    def __init__(self, inner: Any, cancelled: Callable[[], bool]):
+        self.inner, self.cancelled = inner, cancelled
+
+    def load(self) -> Any:
+        return self.inner.load()
+
+    def due(self) -> bool:
+        return self.cancelled() or self.inner.due()
+
+    def save(self, arrays: Any) -> None:
+        self.inner.save(arrays)
+        if self.cancelled():
+            raise Interrupted
+
+
+def _relay(news: Any, watch: Watch) -> None:
+    while (message := news.get()) is not None:
+        watch(*message)
+
+
+_worker: dict[str, Any] = {}
+
+
+def _start_worker(news: Any, cancelled: Any, parent: int) -> None:
+    _worker.update(news=news, cancelled=cancelled)
+    _start_process(parent)
+
+
+def _start_process(parent: int) -> None:
+    """Ctrl-C reaches the parent, which cancels; a worker ignores it. A worker does not outlive its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _worker.update(parent=parent, idle=threading.Event())
+    _worker["idle"].set()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    """A killed parent cannot end its workers. Each ends itself once the run under way has saved its checkpoint."""
+    while os.getppid() == _worker["parent"]:
+        time.sleep(_PARENT_SECONDS)
+    _worker["idle"].wait(_CHECKPOINT_SECONDS)
+    os._exit(1)
+
+
+def _work(spec: Any, store: Store, recompute: bool) -> None:
+    def cancelled() -> bool:
+        return _worker["cancelled"].is_set() or os.getppid() != _worker["parent"]
+
+    def watch(*message: Any) -> None:
+        _worker["news"].put(message)
+
+    _worker["idle"].clear()
+    try:
+        compute(spec, store, recompute=recompute, cancelled=cancelled, watch=watch)
+    finally:
+        _worker["idle"].set()
+
+
+def map_processes(
+    function: Callable[[Item], Result], items: Sequence[Item], *, workers: int | None = None
+) -> Iterator[Result]:
+    """function(item) of every item on all cores, in their order, as soon as each is there.
+
+    The function and the items are pickled.
+
+    >>> list(map_processes(abs, [-1, 2], workers=1))
     [1, 2]
     """
     workers = min(workers or os.cpu_count() or 1, len(items))
     if workers <= 1:
         yield from map(function, items)
         return
-    with single_threaded(), ProcessPoolExecutor(workers, CONTEXT) as pool:
+    with one_thread_each(), ProcessPoolExecutor(workers, SPAWN, _start_process, (os.getpid(),)) as pool:
         yield from pool.map(function, items)
 
 
 @contextmanager
-def single_threaded() -> Iterator[None]:
-    """One thread a process, set before JAX starts: the cores share the runs instead, and sums keep their order."""
+def one_thread_each() -> Iterator[None]:
+    """New processes get one thread, set before JAX starts: cores share the runs, and sums keep their order."""
     wanted = {
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
@@ -115,154 +232,3 @@ def single_threaded() -> Iterator[None]:
     finally:
         for name in added:
             os.environ.pop(name, None)
-
-
-# Many runs, each computed once, on all cores: read from the store what is there, compute the rest, resumable.
-
-State = Literal["running", "waiting", "done", "failed"]
-Watch = Callable[[str, State, Any], None]
-
-
-class Interrupted(Exception):  # noqa: N818 (asked for, not an error)
-    """Stopped on request; what was under way has been checkpointed."""
-
-
-class _Stoppable:
-    """A checkpoint that is due at once when a stop is asked for, and ends the run once it is saved."""
-
-    def __init__(self, inner: Any, stop: Callable[[], bool]):
-        self.inner, self.stop = inner, stop
-
-    def load(self) -> Any:
-        return self.inner.load()
-
-    def due(self) -> bool:
-        return self.stop() or self.inner.due()
-
-    def save(self, arrays: Any) -> None:
-        self.inner.save(arrays)
-        if self.stop():
-            raise Interrupted
-
-
-def execute(
-    specs: Sequence[Any],
-    store: Store,
-    *,
-    workers: int | None = None,
-    recompute: bool = False,
-    watch: Watch = lambda id, state, news: None,
-) -> list[Entry]:
-    """The runs of `specs`, in their order. `watch(id, state, news)` hears of progress (news: a Progress, or an error).
-
-    One process for each core, or as many as `workers` says; Ctrl-C checkpoints what is under way and raises
-    Interrupted. The results do not depend on the number of workers.
-    """
-    due = Due(specs, store, recompute=recompute)
-    todo, workers = due(), workers or os.cpu_count() or 1
-    # After the first part of a run there may be many.
-    several = len(todo) > 1 or not todo.keys() <= due.wanted.keys()
-    with single_threaded(), _interruptible() as stop:
-        if workers > 1 and several:
-            _in_parallel(due, store, recompute, workers, stop, watch)
-        while todo := due():
-            id, spec = next(iter(todo.items()))
-            _compute(spec, store, recompute, stop.is_set, watch)
-            due.made(id)
-            watch(id, "done", None)
-    return [due.entries[address(spec)] for spec in specs]
-
-
-def _compute(spec: Any, store: Store, recompute: bool, stop: Callable[[], bool], watch: Watch) -> None:
-    id = address(spec)
-
-    def work(checkpoint: Any) -> Computed:
-        if apart(spec):
-            return spec.assemble(store.get)
-        return spec.compute(_Stoppable(checkpoint, stop), lambda news: watch(id, "running", news))
-
-    if stop():
-        raise Interrupted
-    watch(id, "running", None)
-    store.compute(spec, work, recompute=recompute, waiting=lambda: watch(id, "waiting", None))
-
-
-def _in_parallel(due: Due, store: Store, recompute: bool, workers: int, stop: threading.Event, watch: Watch) -> None:
-    """Until nothing is due, or something failed: then what is under way is asked to stop."""
-    news, shared_stop = CONTEXT.Queue(), CONTEXT.Event()
-    reader = threading.Thread(target=_relay, args=(news, watch), daemon=True)
-    reader.start()
-    failure: BaseException | None = None
-    under_way: dict[Future[None], str] = {}
-    with ProcessPoolExecutor(workers, CONTEXT, _start_worker, (news, shared_stop, os.getpid())) as pool:
-        threading.Thread(target=_forward, args=(stop, shared_stop), daemon=True).start()
-        while True:
-            try:
-                ready = due() if failure is None else {}
-            except Exception as damaged:
-                failure, ready = damaged, {}
-                shared_stop.set()
-            busy = set(under_way.values())
-            under_way |= {pool.submit(_work, s, store, recompute): id for id, s in ready.items() if id not in busy}
-            if not under_way:
-                break
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                id, error = under_way.pop(future), future.exception()
-                if error is None:
-                    due.made(id)
-                    news.put((id, "done", None))
-                elif failure is None or isinstance(failure, Interrupted):
-                    failure = error
-                    shared_stop.set()
-                    if not isinstance(error, Interrupted):
-                        news.put((id, "failed", str(error)))
-    stop.set()
-    news.put(None)
-    reader.join()
-    if failure is not None:
-        raise failure
-
-
-def _relay(news: Any, watch: Watch) -> None:
-    while (message := news.get()) is not None:
-        watch(*message)
-
-
-def _forward(stop: threading.Event, shared_stop: Any) -> None:
-    stop.wait()
-    shared_stop.set()
-
-
-_worker: dict[str, Any] = {}
-
-
-def _start_worker(news: Any, stop: Any, parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which asks us to stop
-    _worker.update(news=news, stop=stop, parent=parent)
-
-
-def _work(spec: Any, store: Store, recompute: bool) -> None:
-    def stop() -> bool:
-        # A parent that was killed cannot ask: then the run stops as if it had.
-        return _worker["stop"].is_set() or os.getppid() != _worker["parent"]
-
-    _compute(spec, store, recompute, stop, lambda *message: _worker["news"].put(message))
-
-
-@contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """The first Ctrl-C asks for a clean stop; a second one ends the process as usual."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def ask(signum: int, frame: Any) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, before)
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -1,8 +1,8 @@
-"""What is compared with what; the times themselves are for `steppe bench sam`."""
+"""Each row compares the right two contenders. The times themselves are the task of `steppe bench sam`."""
 
 import numpy as np
 
-from steppe.bench import sam
+from bench import sam
 
 
 def test_every_row_compares_its_own_contenders(monkeypatch):

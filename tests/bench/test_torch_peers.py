@@ -1,11 +1,11 @@
-"""Every library finds the λ_max of the dense Hessian, and its products are counted."""
+"""Every library finds λ_max of the dense Hessian, and its products are counted."""
 
 import jax
 import numpy as np
 import pytest
 
 import steppe
-from steppe.bench import sharpness, torch_peers
+from bench import _torch_peers, sharpness
 
 
 def net():
@@ -20,11 +20,11 @@ def net():
 def test_its_largest_eigenvalue(module, name):
     pytest.importorskip(module)
     p = net()
-    works = [work for found, work in torch_peers.peers(p, p.w0).items() if found.startswith(name)]
+    works = [work for found, work in _torch_peers.peers(p, p.w0).items() if found.startswith(name)]
     assert works
     truth = np.linalg.eigvalsh(jax.jit(jax.hessian(p.loss))(p.w0))[-1]
     for work in works:
         value, products = work()
-        # PyHessian stops at a change of 1e-4 between two steps, which is not its error.
+        # PyHessian stops at a change of 1e-4 between two steps; its error is larger.
         assert value == pytest.approx(truth, rel=5e-3)
-        assert 2 <= products <= torch_peers.MOST
+        assert 2 <= products <= _torch_peers.MOST

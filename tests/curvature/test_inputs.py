@@ -133,7 +133,7 @@ def test_no_problem(measure):
 def test_parameters_of_too_few_bits(measure, dtype):
     p = problem("two-layer")
     params = jax.tree.map(lambda a: a.astype(dtype), p.unravel(p.w0))
-    half = steppe.Problem(p.predict, params, p.x, p.y, p.criterion)
+    half = steppe.Problem(p.predict, params, p.x, p.y, p.loss_function)
     with pytest.raises(ArgumentError, match=f"params must be float32 or float64 for curvature; got '{dtype}'. Build"):
         measure(half, half.w0)
 

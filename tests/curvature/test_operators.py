@@ -35,11 +35,11 @@ def test_the_fisher_matrix_is_the_mean_over_labels_of_the_model(name):
     f = np.asarray(jax.jit(p.predictions)(p.w0))
     J = np.asarray(jax.jit(jax.jacrev(lambda w: p.predictions(w).reshape(len(p), -1)))(p.w0))
     # The plain loss: smoothing moves the labels, not the model.
-    plain = steppe.losses.logistic() if p.criterion.name == "logistic" else p.criterion
+    plain = steppe.losses.logistic() if p.loss_function.name == "logistic" else p.loss_function
     slope = jax.jit(jax.grad(plain.example))
     F = np.zeros((p.w0.size, p.w0.size))
     for i in range(len(p)):
-        for label, probability in _labels(p.criterion.name, f[i]):
+        for label, probability in _labels(p.loss_function.name, f[i]):
             g = np.asarray(slope(f[i], label)).ravel() @ J[i]
             F += probability * np.outer(g, g) / len(p)
     assert_close(operators.fisher(p, p.w0).dense(), F)

@@ -33,7 +33,7 @@ def by_chunk(p, size):
 
     @jax.jit
     def hessian(x, y):
-        return jax.hessian(lambda w: p.criterion(p.predict(p.unravel(w), x), y))(p.w0)
+        return jax.hessian(lambda w: p.loss_function(p.predict(p.unravel(w), x), y))(p.w0)
 
     chunks = [(p.x[start : start + size], p.y[start : start + size]) for start in range(0, len(p), size)]
     return sum(len(y) / len(p) * np.asarray(hessian(x, y)) for x, y in chunks)
@@ -54,7 +54,7 @@ def test_frozen_statistics_are_constants():
         h = (x @ params["W"].T - mean) / deviation
         return jax.nn.softplus(params["scale"][None] * h) @ params["v"]
 
-    by_hand = dense(steppe.Problem(predict, params, p.x, p.y, p.criterion))
+    by_hand = dense(steppe.Problem(predict, params, p.x, p.y, p.loss_function))
     assert_close(operators.hessian(p, p.w0, statistics=Frozen()).dense(), by_hand.hessian)
     trace = measures.trace(p, p.w0, statistics=Frozen())
     np.testing.assert_allclose(trace.value, np.trace(by_hand.hessian), rtol=1e-13)

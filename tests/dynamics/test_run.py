@@ -173,7 +173,7 @@ def test_a_sweep_over_the_learning_rate_compiles_once():
         traces.append(1)
         return p.predict(params, x)
 
-    q = steppe.Problem(predict, p.unravel(p.w0), p.x, p.y, p.criterion)
+    q = steppe.Problem(predict, p.unravel(p.w0), p.x, p.y, p.loss_function)
     steppe.run(q, GD(0.1), stop=until.steps(10))
     before = len(traces)
     for lr in (0.2, 0.01, 1e-3):

@@ -17,7 +17,7 @@ def test_chosen_where_it_fits(dynamics, loss):
 def test_not_chosen_elsewhere():
     assert kernels.build(tanh_net(), GD(0.1)) is None
     p = two_layer()
-    wrapped = steppe.Problem(lambda a, x: p.predict(a, x), p.unravel(p.w0), p.x, p.y, p.criterion)
+    wrapped = steppe.Problem(lambda a, x: p.predict(a, x), p.unravel(p.w0), p.x, p.y, p.loss_function)
     assert kernels.build(wrapped, GD(0.1)) is None
 
 

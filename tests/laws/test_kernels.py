@@ -13,7 +13,7 @@ import steppe
 from steppe import kernels, losses, until
 from steppe.dynamics import GD, SAM, LabelNoise, Projected
 from steppe.dynamics._generic import Generic
-from steppe.kernels.path import Halt
+from steppe.outcome import Halt
 from steppe.networks import MLP, BatchNorm, LayerNorm, SimBN, SimLN, TwoLayer
 
 ARCHITECTURES = ("two-layer", "sim-ln", "three-layer", "sim-bn")
@@ -22,7 +22,7 @@ ARCHITECTURES = ("two-layer", "sim-ln", "three-layer", "sim-bn")
 def moves(name, p):
     """The dynamics that this problem may have; noise, the same for all networks, with one of each architecture."""
     names = {"W1", "b1"} if p.predict.bias else {"W1"}
-    noisy = name in (*ARCHITECTURES, "sim-bn-signs") and p.criterion.name != "logistic"
+    noisy = name in (*ARCHITECTURES, "sim-bn-signs") and p.loss_function.name != "logistic"
     projected = [Projected(move.dynamics, names, move.norm) for move in PROJECTED.values()]
     return [*DYNAMICS.values(), *projected, *(NOISY.values() if noisy else ())]
 
@@ -166,14 +166,14 @@ def test_not_chosen_elsewhere():
     assert build(p, Projected(GD(0.1), {"W2"}, 1.0), 0) is None
     assert build(p, Projected(Projected(GD(0.1), {"W1", "b1"}, 1.0), {"W1", "b1"}, 2.0), 0) is None
     assert build(p, GD(jnp.array([0.1, 0.2])), 0) is None
-    other = steppe.Problem(lambda a, x: p.predict(a, x), p.unravel(p.w0), p.x, p.y, p.criterion)
+    other = steppe.Problem(lambda a, x: p.predict(a, x), p.unravel(p.w0), p.x, p.y, p.loss_function)
     assert build(other, GD(0.1), 0) is None
 
 
 def test_a_silent_neuron_of_sim_bn_stays_silent():
     p = problem(SimBN, width=6)
     params = p.unravel(p.w0)
-    p = steppe.Problem(p.predict, params | {"b1": params["b1"].at[2].set(-100.0)}, p.x, p.y, p.criterion)
+    p = steppe.Problem(p.predict, params | {"b1": params["b1"].at[2].set(-100.0)}, p.x, p.y, p.loss_function)
     for move in (DYNAMICS["1-sam"], DYNAMICS["m-sam"]):
         fast = advance(build(p, move), p, move, 20)[0]
         slow = oracle.train(p, move, orders_of(p, move), 20, KEY)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from steppe.check import ArgumentError
+from steppe.estimate import Accuracy
 from steppe.linalg import (
     Tracker,
     dense,
@@ -33,17 +34,15 @@ def test_dimension(routine, p):
 
 
 @pytest.mark.parametrize("routine", SIMPLE)
-@pytest.mark.parametrize("confidence", [0.0, 1.0, -0.5, 99, np.nan])
-def test_confidence(routine, confidence):
-    with pytest.raises(ArgumentError, match=r"confidence must be .*0\.99"):
-        routine(identity, 3, confidence=confidence, key=0)
+def test_accuracy(routine):
+    with pytest.raises(ArgumentError, match=r"accuracy must be a steppe\.Accuracy; got 0\.001\. Pass for instance"):
+        routine(identity, 3, accuracy=1e-3, key=0)
 
 
-@pytest.mark.parametrize("routine", [*SIMPLE, diagonal])
 @pytest.mark.parametrize("rtol", [0.0, -1e-3, np.inf, "small"])
-def test_rtol(routine, rtol):
+def test_rtol_of_a_diagonal(rtol):
     with pytest.raises(ArgumentError, match="rtol must be a finite number > 0"):
-        routine(identity, 3, rtol=rtol, key=0)
+        diagonal(identity, 3, rtol=rtol, key=0)
 
 
 @pytest.mark.parametrize("routine", ALL)
@@ -120,15 +119,17 @@ def test_counts():
         lanczos(identity, 3, np.ones(3), steps=4)
     with pytest.raises(ArgumentError, match="basis must be a whole number ≥ 4"):
         largest(identity, 30, basis=2, key=0)
-    with pytest.raises(ArgumentError, match="max_matvecs must be a whole number ≥ 1"):
-        largest(identity, 30, max_matvecs=0, key=0)
+    with pytest.raises(ArgumentError, match="max_matvecs must be a whole number ≥ 11; got 10. Each pair takes"):
+        top_eigenpairs(identity, 100, 10, accuracy=Accuracy(1e-3, max_matvecs=10), key=0)
     for routine in (hutchinson, hutchpp, xtrace):
         with pytest.raises(ArgumentError, match=r"max_matvecs must be .*Fewer probes cannot carry"):
-            routine(identity, 100, max_matvecs=5, key=0)
+            routine(identity, 100, accuracy=Accuracy(0.05, max_matvecs=5), key=0)
     with pytest.raises(ArgumentError, match="probes must be a whole number ≥ 2"):
         spectral_density(identity, 30, probes=1, key=0)
-    with pytest.raises(ArgumentError, match="max_matvecs must be a whole number ≥ 3"):
-        Tracker(10, max_matvecs=2)
+    with pytest.raises(ArgumentError, match="call_matvecs must be a whole number ≥ 3"):
+        Tracker(10, call_matvecs=2)
+    with pytest.raises(ArgumentError, match=r"accuracy must be a steppe\.Accuracy"):
+        Tracker(10, accuracy=1e-3)
 
 
 @pytest.mark.parametrize(

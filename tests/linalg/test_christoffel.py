@@ -3,8 +3,9 @@ import pytest
 from planted import SPECTRA, plant, spectrum
 from scipy.stats import beta
 
+from steppe.estimate import Accuracy
 from steppe.linalg import kuczynski_wozniakowski, lanczos, largest
-from steppe.linalg._certify import christoffel_upper, log_kernel
+from steppe.linalg._bounds import Christoffel
 from steppe.linalg._lanczos import start
 
 
@@ -24,16 +25,16 @@ def test_kernel_equals_the_recurrence(steps):
     theta, weights = np.linalg.eigh(np.diag(t.alpha) + np.diag(t.beta[:-1], 1) + np.diag(t.beta[:-1], -1))
     tail = t.beta[-1] * weights[-1]
     for mu in theta[-1] + np.array([1e-3, 0.1, 1.0, 10.0]):
-        ours = log_kernel(mu, theta, tail, np.empty(0), np.log(t.beta).sum())
+        ours = Christoffel(theta, tail, np.empty(0), np.log(t.beta).sum()).log_kernel(mu)
         # Both lose digits to the nearness of a root, 1e-3 of the scale, once a step.
         assert abs(ours - np.log(recurrence(t.alpha, t.beta, mu))) <= 1e-9
 
 
 def test_upper_solves_the_equation_without_overflow():
-    theta, tail, log_beta = np.linspace(0.0, 1.0, 300), np.full(300, 1e-200), -300 * np.log(1e3)
-    mu = christoffel_upper(1e-12, theta, tail, np.empty(0), log_beta)
+    bound = Christoffel(np.linspace(0.0, 1.0, 300), np.full(300, 1e-200), np.empty(0), -300 * np.log(1e3))
+    mu = bound.upper(1e-12)
     assert 1.0 < mu < np.inf
-    assert log_kernel(mu, theta, tail, np.empty(0), log_beta) >= -np.log(1e-12)
+    assert bound.log_kernel(mu) >= -np.log(1e-12)
 
 
 def test_the_weight_of_a_random_start_is_a_beta_quantile():
@@ -69,8 +70,8 @@ def test_the_confidence_is_used_up():
         first = start(61, key=np.random.default_rng(seed))
         t = lanczos(lambda v: d * v, 61, first.vector, steps=5)
         theta, S = np.linalg.eigh(np.diag(t.alpha) + np.diag(t.beta[:-1], 1) + np.diag(t.beta[:-1], -1))
-        bound = christoffel_upper(first.weight(delta), theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta).sum())
-        kept.append(bound >= 1)
+        bound = Christoffel(theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta).sum())
+        kept.append(bound.upper(first.weight(delta)) >= 1)
     assert abs(np.mean(kept) - (1 - delta)) <= 4 * np.sqrt(delta * (1 - delta) / trials)
 
 
@@ -78,7 +79,7 @@ def test_failures_of_the_bound_are_mostly_found_out():
     """With confidence 0.4, of which the bound may use up 0.3: where the start has too little weight on its own Ritz
     vector, `largest` goes by the residual. 1.2% misses were measured; 3% is four standard errors above."""
     d = isolated(61)
-    found = [largest(lambda v: d * v, 61, rtol=1e-2, confidence=0.4, key=i).estimate for i in range(600)]
+    found = [largest(lambda v: d * v, 61, accuracy=Accuracy(1e-2, 0.4), key=i).estimate for i in range(600)]
     missed = np.mean([not e.lower <= 1 <= e.upper for e in found])
     assert missed <= 0.03
     assert all(e.converged for e in found)
@@ -95,9 +96,8 @@ def test_never_far_above_kuczynski_wozniakowski_and_both_cover(name):
         theta, S = np.linalg.eigh(np.diag(t.alpha) + np.diag(t.beta[:-1], 1) + np.diag(t.beta[:-1], -1))
         a_priori = kuczynski_wozniakowski(theta[0], theta[-1], len(theta), p, confidence=0.99)
         floor = 1e-14 * np.abs(theta).max()
-        ours = christoffel_upper(
-            first.weight(0.01), theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta + floor).sum()
-        )
+        bound = Christoffel(theta, t.beta[-1] * S[-1], np.empty(0), np.log(t.beta + floor).sum())
+        ours = bound.upper(first.weight(0.01))
         truth = spectrum(name, p)[-1]
         assert truth <= a_priori
         assert truth <= ours + 10 * floor

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from planted import SPECTRA, plant, spectrum
 
+from steppe.estimate import Accuracy
 from steppe.linalg import hutchinson, hutchpp, largest, smallest, spectral_norm, xtrace
 
 # The nominal share, not less: the intervals are wider than they need be, and miss once in 400 or never. Ones that miss
@@ -28,7 +29,7 @@ def test_extreme_eigenvalues(routine):
     reduce = {largest: np.max, smallest: np.min, spectral_norm: lambda d: np.abs(d).max()}[routine]
     covered = 0
     for A, d, key in trials([2, 12, 40]):
-        e = routine(lambda v, A=A: A @ v, len(d), rtol=0.02, basis=16, key=key).estimate
+        e = routine(lambda v, A=A: A @ v, len(d), accuracy=Accuracy(0.02), basis=16, key=key).estimate
         covered += e.lower <= reduce(d) <= e.upper
         assert honest(e, 0.02)
         assert e.converged or abs(reduce(d)) < 1e-10
@@ -40,7 +41,7 @@ def test_warm_starts_from_wrong_vectors():
     covered, rng = 0, np.random.default_rng(0)
     for A, d, key in trials([12, 50], count=220):
         start = np.linalg.eigh(A)[1][:, -2] if key % 3 == 0 else rng.standard_normal(len(d))
-        e = largest(lambda v, A=A: A @ v, len(d), rtol=0.05, start=start, key=key).estimate
+        e = largest(lambda v, A=A: A @ v, len(d), accuracy=Accuracy(0.05), start=start, key=key).estimate
         covered += e.lower <= d.max() <= e.upper
     assert covered >= 218
 
@@ -49,7 +50,7 @@ def test_warm_starts_from_wrong_vectors():
 def test_traces(estimator):
     covered = 0
     for A, d, key in trials([28, 60]):
-        e = estimator(lambda v, A=A: A @ v, len(d), rtol=0.5, max_matvecs=56, key=key)
+        e = estimator(lambda v, A=A: A @ v, len(d), accuracy=Accuracy(0.5, max_matvecs=56), key=key)
         slack = 1e-12 * np.abs(d).sum() if e.is_exact else 1e-14 * np.abs(d).sum()
         covered += e.lower - slack <= d.sum() <= e.upper + slack
         assert honest(e, 0.5)

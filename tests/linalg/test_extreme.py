@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from planted import SPECTRA, Counted, plant, spectrum
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from steppe.estimate import Accuracy
 from steppe.linalg import dense, largest, smallest, spectral_norm
 
 ROUTINES = {largest: dense.largest, smallest: dense.smallest, spectral_norm: dense.spectral_norm}
@@ -16,7 +17,7 @@ ROUTINES = {largest: dense.largest, smallest: dense.smallest, spectral_norm: den
 def test_covers_and_is_as_narrow_as_asked(routine, name, p):
     A = plant(spectrum(name, p), p)
     matvec = Counted(A)
-    pair = routine(matvec, p, rtol=1e-4, key=p)
+    pair = routine(matvec, p, accuracy=Accuracy(1e-4), key=p)
     e, truth = pair.estimate, ROUTINES[routine](A).value
     rounding = 100 * np.finfo(float).eps * np.linalg.norm(A, 2)
     assert e.lower <= truth <= e.upper
@@ -46,7 +47,7 @@ def test_exact_cases_say_so():
     assert largest(lambda v: -3.0 * v, 1, key=0).estimate.value == -3.0
     assert spectral_norm(lambda v: -3.0 * v, 1, key=0).estimate.value == 3.0
     A = plant(spectrum("uniform", 6), 0)
-    spanned = largest(lambda v: A @ v, 6, rtol=1e-13, key=0).estimate
+    spanned = largest(lambda v: A @ v, 6, accuracy=Accuracy(1e-13), key=0).estimate
     assert spanned.confidence == 1.0
     assert spanned.matvecs == 6
     assert spanned.upper - spanned.lower <= 1e-12  # rounding only
@@ -55,7 +56,7 @@ def test_exact_cases_say_so():
 def test_stopping_early_is_said_and_still_covers():
     d = np.linspace(0.0, 1.0, 500)
     for budget in (1, 2, 5, 20):
-        e = largest(lambda v: d * v, 500, max_matvecs=budget, key=budget).estimate
+        e = largest(lambda v: d * v, 500, accuracy=Accuracy(1e-3, max_matvecs=budget), key=budget).estimate
         assert not e.converged
         assert e.matvecs == budget
         assert e.lower <= 1.0 <= e.upper < np.inf
@@ -109,7 +110,7 @@ def test_any_small_spectrum_at_any_scale(eigenvalues, seed, exponent):
     d = np.array(eigenvalues) * 10.0**exponent
     A = plant(d, seed)
     for routine, twin in ROUTINES.items():
-        e = routine(lambda v: A @ v, len(d), rtol=1e-6, confidence=1 - 1e-6, key=seed).estimate
+        e = routine(lambda v: A @ v, len(d), accuracy=Accuracy(1e-6, 1 - 1e-6), key=seed).estimate
         assert e.lower <= twin(A).value <= e.upper
         assert np.isfinite([e.lower, e.upper]).all()
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from planted import SPECTRA, Counted, plant, spectrum
 
+from steppe.estimate import Accuracy
 from steppe.linalg import Operator, dense, top_eigenpairs
 from steppe.linalg._subspace import Subspace, eigenvalue_upper
 
@@ -40,7 +41,7 @@ def test_a_block_as_large_as_the_cluster_needs_fewer_products():
 
 def test_stopping_early_is_said():
     d = np.linspace(0.0, 1.0, 300)
-    found = top_eigenpairs(lambda v: d * v, 300, 3, max_matvecs=20, key=0).estimates
+    found = top_eigenpairs(lambda v: d * v, 300, 3, accuracy=Accuracy(1e-3, max_matvecs=20), key=0).estimates
     assert not any(e.converged for e in found)
     assert all(e.lower <= truth <= e.upper for e, truth in zip(found, d[::-1], strict=False))
 
@@ -51,7 +52,7 @@ def test_coverage_of_all_intervals_together():
     names = ["outliers", "clustered", "uniform", "rank deficient"]
     for seed in range(240):
         d = spectrum(names[seed % 4], 30)
-        found = top_eigenpairs(lambda v, d=d: d * v, 30, 4, rtol=0.05, confidence=0.95, key=seed).estimates
+        found = top_eigenpairs(lambda v, d=d: d * v, 30, 4, accuracy=Accuracy(0.05, 0.95), key=seed).estimates
         missed += not all(e.lower <= t <= e.upper for e, t in zip(found, d[::-1], strict=False))
     assert missed <= 26
 

@@ -6,6 +6,7 @@ from matfree import stochtrace
 from planted import SPECTRA, Counted, plant, spectrum
 
 from steppe.check import ArgumentError
+from steppe.estimate import Accuracy
 from steppe.linalg import dense, hutchinson, hutchpp, rademacher, sphere, xtrace
 from steppe.linalg._probes import Probes, fewest, looks, multiplier
 from steppe.linalg._trace import Compressed
@@ -26,7 +27,7 @@ def covers(e, truth):
 def test_covers_and_is_as_narrow_as_asked(estimator, name, p):
     A = plant(spectrum(name, p), p)
     matvec = Counted(A)
-    e = estimator(matvec, p, rtol=0.3, key=p)
+    e = estimator(matvec, p, accuracy=Accuracy(0.3), key=p)
     assert covers(e, dense.trace(A).value)
     assert e.matvecs == matvec.calls
     assert e.converged == (e.upper - e.lower <= 0.3 * abs(e.value))
@@ -46,7 +47,7 @@ def test_exact_when_the_probes_exhaust_the_dimension(estimator, p):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_stopping_early_is_said(estimator):
     A = plant(spectrum("uniform", 200), 0)
-    e = estimator(lambda v: A @ v, 200, rtol=1e-3, max_matvecs=60, key=0)
+    e = estimator(lambda v: A @ v, 200, accuracy=Accuracy(1e-3, max_matvecs=60), key=0)
     assert not e.converged
     assert e.matvecs <= 60
     assert covers(e, np.trace(A))
@@ -60,7 +61,9 @@ def test_same_key_same_estimate(estimator):
 
 def test_sketches_pay_on_a_decaying_spectrum():
     A = plant(0.8 ** np.arange(400.0), 0)
-    products = {f: f(lambda v: A @ v, 400, rtol=0.02, max_matvecs=10**4, key=0).matvecs for f in ESTIMATORS}
+    products = {
+        f: f(lambda v: A @ v, 400, accuracy=Accuracy(0.02, max_matvecs=10**4), key=0).matvecs for f in ESTIMATORS
+    }
     assert products[hutchpp] < products[hutchinson] / 2
     assert products[xtrace] < products[hutchinson] / 2
 
@@ -68,7 +71,7 @@ def test_sketches_pay_on_a_decaying_spectrum():
 @pytest.mark.parametrize("estimator", [hutchpp, xtrace])
 def test_low_rank_is_exact_up_to_rounding(estimator):
     A = plant(np.concatenate([np.zeros(195), [1.0, 2.0, 3.0, 4.0, 5.0]]), 0)
-    e = estimator(lambda v: A @ v, 200, rtol=1e-6, key=0)
+    e = estimator(lambda v: A @ v, 200, accuracy=Accuracy(1e-6), key=0)
     assert e.upper - e.lower <= 1e-10
     assert covers(e, 15.0)
 
@@ -139,7 +142,8 @@ def test_no_more_probes_than_there_is_room_for():
         return u * v
 
     roomy, tight, tightest = (
-        xtrace(product, 2000, rtol=1e-6, max_matvecs=200, memory=m, key=0) for m in (None, 32.0 * 2000 * 60, 1.0)
+        xtrace(product, 2000, accuracy=Accuracy(1e-6, max_matvecs=200), memory=m, key=0)
+        for m in (None, 32.0 * 2000 * 60, 1.0)
     )
     assert (roomy.matvecs, tight.matvecs) == (200, 120)
     assert tightest.matvecs < 60

@@ -74,7 +74,7 @@ def truth():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_is_no_proof(name):
     p = problem(1, 2, "convex", name)
-    assert not ours(p.criterion)
+    assert not ours(p.loss_function)
     found = measures.sharpness(p, p.w0, curvature=operators.gauss_newton).value
     assert found == pytest.approx(truth(), rel=1e-3)  # the default rtol
     for refused in (operators.fisher, measures.fisher_sharpness, measures.fisher_trace):

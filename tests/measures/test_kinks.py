@@ -158,7 +158,7 @@ def dense_hessian(p, w):
 def relative_jump(p):
     """‖H₊ − H₋‖/λ_max, the larger of those of two directions, in float64 a step of 1e-9 away."""
     w = np.asarray(p.w0, float)
-    wide = steppe.Problem(p.predict, {"W": W, "v": V}, INPUTS, np.asarray(p.y, float), p.criterion)
+    wide = steppe.Problem(p.predict, {"W": W, "v": V}, INPUTS, np.asarray(p.y, float), p.loss_function)
     directions = np.random.default_rng(0).normal(size=(2, w.size))
     above, below = (np.stack([dense_hessian(wide, w + s * d) for d in directions]) for s in (1e-9, -1e-9))
     return np.linalg.norm(above - below, 2, axis=(1, 2)).max() / np.linalg.eigvalsh(above).max()

@@ -116,7 +116,7 @@ def test_float32_networks(name, statistics):
     sigma, p = 1e-3, problem(name)
     narrow = in_float32(p)
     params = jax.tree.map(lambda a: np.asarray(a, float), narrow.unravel(np.asarray(narrow.w0)))
-    wide = steppe.Problem(p.predict, params, narrow.x, narrow.y, p.criterion)
+    wide = steppe.Problem(p.predict, params, narrow.x, narrow.y, p.loss_function)
     found, other = (
         measures.random_direction_sharpness(q, q.w0, sigma=sigma, statistics=statistics, **POLICY)
         for q in (narrow, wide)

@@ -26,7 +26,7 @@ def test_trace_and_parts_against_the_dense_hessian(name):
 @pytest.mark.parametrize("bias", [True, False])
 def test_closed_form_equals_the_generic_way(bias):
     p = two_layer(bias=bias)
-    generic = steppe.Problem(lambda a, x: p.predict(a, x), p.unravel(np.asarray(p.w0)), p.x, p.y, p.criterion)
+    generic = steppe.Problem(lambda a, x: p.predict(a, x), p.unravel(np.asarray(p.w0)), p.x, p.y, p.loss_function)
     np.testing.assert_allclose(trace(p, p.w0).value, trace(generic, p.w0).value, rtol=1e-13)
     assert trace(p, p.w0).matvecs == 0
     assert trace(generic, p.w0).matvecs == p.w0.size

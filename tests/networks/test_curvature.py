@@ -19,7 +19,7 @@ def agree(p):
 
     def outputs_and_loss(w):
         f = p.predictions(w)
-        return jnp.append(f, p.criterion(f, p.y))
+        return jnp.append(f, p.loss_function(f, p.y))
 
     @jax.jit
     def both(w):

@@ -72,7 +72,7 @@ def test_rows_become_problems_at_smoke_scale(name):
     """Built from bundled data; network, data and loss fit together, for training and for testing."""
     setting = spec(row(name), "smoke").setting
     train, test = setting.problems()
-    assert (train.criterion.name, len(train)) == (setting.loss, setting.n)
+    assert (train.loss_function.name, len(train)) == (setting.loss, setting.n)
     assert jax.eval_shape(train.loss, train.w0).shape == jax.eval_shape(test.loss, train.w0).shape == ()
 
 

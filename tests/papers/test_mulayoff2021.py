@@ -10,18 +10,12 @@ import pytest
 
 import steppe
 from steppe.check import ArgumentError
-from steppe.experiments._paper import paper
 from steppe.networks import OneHidden
-from steppe.papers.mulayoff2021 import settled
-from steppe.papers.mulayoff2021.analysis import NAMES
-from steppe.papers.mulayoff2021.curve_checks import LARGE
-from steppe.papers.mulayoff2021.data import points
-from steppe.papers.mulayoff2021.descent import Descent
-from steppe.papers.mulayoff2021.runs import merged, network
-from steppe.papers.mulayoff2021.specs import FACTORS, FIG1, FIG3, INIT
+from steppe.papers.mulayoff2021 import PAPER, theorems
+from steppe.papers.mulayoff2021.descent import COLUMNS, Descent, merged, network, points
+from steppe.papers.mulayoff2021.figures import FACTORS, FIG1, FIG3, LARGE, S_FIG3
 from steppe.store import Store
 
-PAPER = paper("mulayoff2021")
 CLAIMS = {c.id: c for c in PAPER.claims}
 NEEDS_NETS = {"flattest-gd", "lemma1-sgd"}
 SETTLED = {"lemma1-limit", "thm2-bound"}
@@ -30,7 +24,7 @@ SETTLED = {"lemma1-limit", "thm2-bound"}
 def stand_in(lr, sharpness, *, scale=30.0, factor=1.0, below=0.0, seed=0, **changes):
     """A finished run with these curves; the rest follows from them as the theory wants it."""
     lr, sharpness = np.atleast_1d(lr), np.atleast_1d(sharpness)
-    curves = {name: np.full(len(lr), np.nan) for name in NAMES} | {
+    curves = {name: np.full(len(lr), np.nan) for name in COLUMNS} | {
         "lr": lr, "sharpness": sharpness, "slack": np.full(len(lr), 1.1), "flattest": sharpness / 2,
         "function": sharpness / 8, "weighted": sharpness / 16, "centre": sharpness / 4,
         "flattest_gap": np.full(len(lr), 1e-9), "top_gap": np.full(len(lr), 1e-9), "kinks": np.full(len(lr), 3.0),
@@ -55,11 +49,16 @@ def experiments(*, edge=1.99, spoil=None):
         for scale in FACTORS
     ]
     fig3 = [stand_in(half, edge / half) for half in (rates[::2], rates[1::2])]
-    evidence = {"fig1": fig1, "fig3": fig3, "s-fig3": init}
-    for entry in (e for entries in evidence.values() for e in entries):
+    runs = {"fig1": fig1, "fig3": fig3, "s-fig3": init}
+    for run in (r for of_figure in runs.values() for r in of_figure):
         if spoil is not None:
-            spoil(entry)
-    return evidence
+            spoil(run)
+    return runs
+
+
+def find(id, runs):
+    """What the check of a claim finds on these runs, given by figure."""
+    return CLAIMS[id].check(*(runs[figure.id] for figure in CLAIMS[id].needs))
 
 
 def change(name, function):
@@ -92,25 +91,25 @@ SPOILS = {
 }
 
 
-@pytest.mark.parametrize(("id", "function"), [("lemma1-limit", "least_ratio"), ("thm2-bound", "bound_ratio")])
+@pytest.mark.parametrize(("id", "function"), [("lemma1-limit", "settled_limit"), ("thm2-bound", "settled_bound")])
 def test_runs_above_the_limit_are_judged_once_settled(id, function, monkeypatch):
-    """Two percent above the limit where they stop: what counts is where they go from there."""
+    """Two percent above the limit where they stop: the verdict depends on where they settle."""
     spoiled = experiments(spoil=SPOILS[id])
     for ratio, holds in ((0.999, True), (1.001, False), (np.inf, False)):
-        answer = (ratio, True) if function == "least_ratio" else ratio
-        monkeypatch.setattr(settled, function, lambda *run, answer=answer: answer)
-        assert CLAIMS[id].check(spoiled).holds is holds
+        answer = (ratio, True) if function == "settled_limit" else ratio
+        monkeypatch.setattr(theorems, function, lambda *run, answer=answer: answer)
+        assert find(id, spoiled).holds is holds
 
 
 @pytest.mark.parametrize("id", [c.id for c in PAPER.claims if c.needs and c.id not in NEEDS_NETS | SETTLED])
 def test_a_check_can_hold_and_can_fail(id):
-    assert CLAIMS[id].check(experiments()).holds
-    assert not CLAIMS[id].check(experiments(spoil=SPOILS[id])).holds
+    assert find(id, experiments()).holds
+    assert not find(id, experiments(spoil=SPOILS[id])).holds
 
 
 @pytest.mark.parametrize("claim", [c for c in PAPER.claims if not c.needs], ids=lambda c: c.id)
 def test_claims_of_theory(claim):
-    assert claim.check({}).holds is not claim.misprint
+    assert claim.check().holds is not claim.misprint
 
 
 TINY = Descent(scale=5.0, low=0.01, high=0.08, count=4, parts=2, warmup=2_000, max_steps=200_000, width=24, n=5)
@@ -130,7 +129,7 @@ def test_a_small_experiment(entries):
     assert runs["counted"].all()
     assert (runs["flattest_gap"] <= 1e-6).all()
     assert (runs["slack"] >= 1 - 1e-10).all()
-    assert all(np.isfinite(runs[name]).all() for name in NAMES)
+    assert all(np.isfinite(runs[name]).all() for name in COLUMNS)
 
 
 def test_sharpness_is_that_of_the_net_by_autodiff(entries):
@@ -144,37 +143,36 @@ def test_sharpness_is_that_of_the_net_by_autodiff(entries):
 
 
 def test_claims_that_look_into_the_nets(entries):
-    evidence = {"fig3": entries}
     for id in NEEDS_NETS:
-        assert CLAIMS[id].check(evidence).holds
-    # A flattest implementation that is not the minimum is found out by gradient descent that ends below it.
+        assert find(id, {"fig3": entries}).holds
+    # Gradient descent ends below a flattest implementation that is not the minimum.
     wrong = types.SimpleNamespace(
         curves=entries[0].curves | {"flattest": 1.1 * entries[0].curves["flattest"]}, params=entries[0].params
     )
-    assert not CLAIMS["flattest-gd"].check({"fig3": [wrong]}).holds
+    assert not find("flattest-gd", {"fig3": [wrong]}).holds
 
 
 @pytest.mark.parametrize("figure", PAPER.figures, ids=lambda f: f.id)
 def test_figures_are_drawn_from_plain_numbers(figure, entries):
     if figure.id == "s-fig3":
         entries = [types.SimpleNamespace(curves=e.curves, spec=e.spec | {"scale": f}) for f in FACTORS for e in entries]
-    numbers = json.loads(json.dumps(figure.numbers(entries), allow_nan=False))
-    assert figure.draw(numbers).axes
+    numbers = json.loads(json.dumps(figure.show.numbers(entries), allow_nan=False))
+    assert figure.show.draw(numbers).axes
 
 
-def test_a_run_taken_on_settles_below_the_limit(entries):
-    """And says so where it cannot: with ten times its step size it does not stay."""
+def test_a_run_settles_below_the_limit_or_says_that_it_does_not(entries):
+    """With a step size of 1000 it does not stay."""
     e, lr = entries[0], float(entries[0].curves["lr"][0])
-    ratio, _ = settled.least_ratio(e, 0, lr)
+    ratio, _ = theorems.settled_limit(e, 0, lr)
     assert ratio <= 1
-    assert settled.bound_ratio(e, 0, lr) <= 1
-    modes = settled.settled(e, 0, lr)
-    assert abs(modes.sharpness(modes.active) / e.curves["sharpness"][0] - 1) < 0.05  # it did not go elsewhere
-    assert settled.least_ratio(e, 0, 1e3) == (np.inf, False)
+    assert theorems.settled_bound(e, 0, lr) <= 1
+    modes = theorems.settled_modes(e, 0, lr)
+    assert abs(modes.sharpness(modes.active) / e.curves["sharpness"][0] - 1) < 0.05  # it is the same minimum
+    assert theorems.settled_limit(e, 0, 1e3) == (np.inf, False)
 
 
 def test_interpolants_go_through_the_points(entries):
-    numbers = PAPER.figure("s-fig1").numbers(entries)
+    numbers = PAPER.find_figure("s-fig1").show.numbers(entries)
     # Runs stop at (1/2n) Σ (f − y)² = 1e-8 with n = 10: no point is missed by more than √(2n · 1e-8) = 4.5e-4.
     for f in numbers["functions"]:
         np.testing.assert_allclose(np.interp(numbers["x"], f["at"], f["value"]), numbers["y"], atol=4.5e-4)
@@ -191,11 +189,16 @@ def test_data_are_apart_and_the_same_every_time():
 
 def test_the_sizes_are_the_papers():
     """Supplement I: n 10, k 80, loss 1e-8; 200 step sizes on [1e-4, 0.5], warm-up 5e5; six factors, 100 each."""
-    assert all((s.n, s.width, s.loss) == (10, 80, 1e-8) for specs in (FIG1, FIG3, INIT) for s in specs["paper"])
-    rates = np.sort(np.concatenate([s.rates() for s in FIG3["paper"]]))
+    assert all(
+        (s.n, s.width, s.loss) == (10, 80, 1e-8) for figure in (FIG1, FIG3, S_FIG3) for s in figure.runs["paper"]
+    )
+    rates = np.sort(np.concatenate([s.rates() for s in FIG3.runs["paper"]]))
     np.testing.assert_allclose(rates, np.geomspace(1e-4, 0.5, 200), rtol=1e-12)
-    assert {s.warmup for s in FIG3["paper"]} == {500_000}
+    assert {s.warmup for s in FIG3.runs["paper"]} == {500_000}
     for factor in (15, 10, 5, 3, 1, 0.75):
-        rates = np.sort(np.concatenate([s.rates() for s in INIT["paper"] if s.scale == factor]))
+        rates = np.sort(np.concatenate([s.rates() for s in S_FIG3.runs["paper"] if s.scale == factor]))
         np.testing.assert_allclose(rates, np.geomspace(1e-3, 1.5, 100), rtol=1e-12)
-    assert {(s.low, s.below, s.factor, s.warmup) for s in FIG1["paper"]} == {(1e-4, 0.1, 1.0, 0), (1e-4, 0.1, 3.0, 0)}
+    assert {(s.low, s.below, s.factor, s.warmup) for s in FIG1.runs["paper"]} == {
+        (1e-4, 0.1, 1.0, 0),
+        (1e-4, 0.1, 3.0, 0),
+    }

@@ -1,3 +1,5 @@
+"""The store on one process: files, addresses, damage, a full disk, queries."""
+
 import errno
 import json
 import os
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from store.toy import Count
+from toy_specs import Count
 
 from steppe.store import Computed, Store, StoreError, address, canonical
 from steppe.store._files import read_parquet, write_parquet
@@ -22,7 +24,7 @@ def compute(store, spec, **options):
     return store.compute(spec, spec.compute, **options)
 
 
-def test_a_run_is_four_files_and_comes_back_as_it_was(tmp_path):
+def test_a_run_is_four_files_and_is_read_as_written(tmp_path):
     entry = compute(Store(tmp_path), Count(4))
     assert {p.name for p in entry.folder.iterdir()} == FILES
     assert entry.folder == tmp_path / address(Count(4))
@@ -43,6 +45,18 @@ def test_a_run_that_exists_is_not_computed_again(tmp_path):
     assert store.compute(Count(), never).about == first.about
     assert store.get(Count()).about == first.about
     assert store.get(Count(99)) is None
+
+
+def test_an_entry_reads_its_curves_once(tmp_path, monkeypatch):
+    entry = compute(Store(tmp_path), Count(4))
+    first = entry.curves
+    monkeypatch.setattr("steppe.store._store.read_parquet", lambda path: pytest.fail("read again"))
+    assert entry.curves["value"] is first["value"]
+    first["more"] = first.pop("value")  # a caller's own dictionary
+    assert set(entry.curves) == {"step", "value"}
+    with pytest.raises(ValueError, match="read-only"):
+        entry.curves["value"][0] = 1.0
+    assert entry == Store(tmp_path).get(Count(4))
 
 
 def test_recompute(tmp_path):
@@ -79,7 +93,7 @@ def test_a_spec_is_a_dataclass():
 
 @pytest.mark.parametrize("name", sorted(FILES))
 @pytest.mark.parametrize("damage", ["truncate", "flip", "remove", "empty"])
-def test_damage_is_found_named_and_mended_on_request(tmp_path, name, damage):
+def test_damage_is_found_and_named_and_recompute_repairs_it(tmp_path, name, damage):
     store = Store(tmp_path)
     path = compute(store, Count()).folder / name
     blob = path.read_bytes()
@@ -96,7 +110,7 @@ def test_damage_is_found_named_and_mended_on_request(tmp_path, name, damage):
     assert compute(store, Count(), recompute=True).result == {"sum": 10.0}
 
 
-def test_a_damaged_checkpoint_starts_the_run_anew(tmp_path):
+def test_after_a_damaged_checkpoint_the_run_starts_again(tmp_path):
     store = Store(tmp_path, checkpoint_seconds=0.0)
     checkpoint = store._checkpoint(address(Count()))
     checkpoint.path.parent.mkdir(parents=True)
@@ -119,7 +133,7 @@ def test_a_failing_computation_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["write_parquet", "write_safetensors", "write_about", "sync"])
-def test_a_full_disk_is_said_and_leaves_no_half_written_run(tmp_path, monkeypatch, where):
+def test_a_full_disk_is_reported_and_leaves_no_half_written_run(tmp_path, monkeypatch, where):
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "somewhere")
 
@@ -132,7 +146,7 @@ def test_a_full_disk_is_said_and_leaves_no_half_written_run(tmp_path, monkeypatc
     assert compute(Store(tmp_path), Count()).result == {"sum": 10.0}
 
 
-def test_a_really_full_device(tmp_path):
+def test_a_device_without_space(tmp_path):
     """/dev/full refuses every byte: the checkpoint is written to it through a link."""
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
@@ -202,9 +216,9 @@ def test_sql(tmp_path):
     assert rows == [(address(Count(3)), 2.0), (address(Count(5)), 4.0)]
     _, rows = query(store, "SELECT CAST(spec->>'n' AS INT) FROM runs ORDER BY 1")
     assert rows == [(3,), (5,)]
-    with pytest.raises(StoreError, match="not understood"):
+    with pytest.raises(StoreError, match="cannot run this query"):
         query(store, "SELEC nothing")
-    with pytest.raises(StoreError, match="not understood"):
+    with pytest.raises(StoreError, match="cannot run this query"):
         query(store, f"COPY curves TO '{tmp_path}/stolen.csv'")
     assert export_csv(store, tmp_path / "out" / "all.csv") == 2
     lines = (tmp_path / "out" / "all.csv").read_text().splitlines()
@@ -214,8 +228,8 @@ def test_sql(tmp_path):
         query(Store(tmp_path / "empty"), "SELECT 1")
 
 
-def test_a_number_that_is_not_one_comes_back_as_such(tmp_path):
-    """DuckDB masks NaN: read carelessly it is 0, and a run that never converged looks perfect."""
+def test_nan_and_infinity_are_read_as_written(tmp_path):
+    """DuckDB masks NaN. Read without care it is 0, and a run that never converged looks perfect."""
     columns = {"loss": np.array([1.0, np.nan, np.inf, -np.inf]), "step": np.arange(4)}
     write_parquet(tmp_path / "c.parquet", columns)
     found = read_parquet(tmp_path / "c.parquet")

@@ -1,11 +1,11 @@
-"""Two processes and one run: one computes, the other reads; a killed one goes on to the same bytes."""
+"""Two processes and one run: one computes, the other reads. A killed run continues to the same bytes."""
 
 import random
 import subprocess
 import sys
 import time
 
-from store.toy import Count
+from toy_specs import Count
 
 from steppe.papers.wen2023.training import Row, Training
 from steppe.store import Store, address
@@ -14,7 +14,7 @@ SLOW = Count(20, pause=0.05)
 SCRIPT = """
 import sys
 sys.path.insert(0, "tests")
-from store.toy import Count
+from toy_specs import Count
 from steppe.store import Store
 spec = Count(20, pause=0.05)
 print("start", flush=True)
@@ -43,7 +43,7 @@ def start(script, root):
 
 
 def release(*processes):
-    """All of them at once, after the slowest has started."""
+    """Release all of them at once, after the slowest has started."""
     assert all(process.stdout.readline() == "start\n" for process in processes)
     for process in processes:
         process.stdin.write("\n")
@@ -61,7 +61,7 @@ def contents(folder):
 
 
 def steps_of(checkpoint):
-    """How far the run had come when it was last saved."""
+    """The number of steps at the last save."""
     saved = checkpoint.load()
     return 0 if saved is None else int(saved["counts"][1])
 
@@ -75,11 +75,11 @@ def test_one_computes_and_the_other_reads(tmp_path):
     assert Store(tmp_path).get(SLOW).result == {"sum": 190.0}
 
 
-def test_a_killed_count_goes_on(tmp_path):
+def test_a_killed_count_continues(tmp_path):
     process, checkpoint = start(SCRIPT, tmp_path), Store(tmp_path)._checkpoint(address(SLOW))
     release(process)
     while checkpoint.load() is None:
-        assert process.poll() is None, "over before it could be killed"
+        assert process.poll() is None, "finished before it was killed"
         time.sleep(0.01)
     process.kill()
     process.communicate()
@@ -90,9 +90,9 @@ def test_a_killed_count_goes_on(tmp_path):
 
 
 def test_a_training_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
-    """Three stages (1-SAM, full batch, mini-batch), killed by SIGKILL, the second time when it had gone on already.
+    """Three stages (1-SAM, full batch, mini-batch), killed twice by SIGKILL, the second time after it had continued.
 
-    The last process, which ends it, is this one.
+    This process then finishes the run.
     """
 
     def ended(root):
@@ -104,8 +104,8 @@ def test_a_training_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
     checkpoint = Store(root)._checkpoint(id)
     for _ in range(2):
         process = start(TRAINING, root)
-        while steps_of(checkpoint) == steps[-1]:  # it has gone on from where the last one was killed
-            assert process.poll() is None, "over before it could be killed"
+        while steps_of(checkpoint) == steps[-1]:  # until it has passed the last checkpoint
+            assert process.poll() is None, "finished before it was killed"
             time.sleep(0.01)
         time.sleep(moments.uniform(0.0, 0.2))
         process.kill()

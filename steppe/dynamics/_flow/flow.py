@@ -1,6 +1,7 @@
-"""Gradient flow as a dynamics, and its way through time."""
+"""Gradient flow as a dynamics, and its path through time."""
 
-from typing import Any, Literal, final
+import math
+from typing import Any, ClassVar, Literal, final
 
 import equinox as eqx
 import jax
@@ -14,33 +15,38 @@ from steppe import check
 from steppe.dynamics._base import Dynamics, rate
 from steppe.dynamics._flow.method import RK4, RKC2, Method
 from steppe.dynamics._flow.step import MOST_STILL, ROUNDING, Point, State, Tolerance, interpolate, start, step
-from steppe.kernels.path import Halt, Indices
+from steppe.kernels.path import Indices, Path
+from steppe.outcome import Halt
 from steppe.problem import Problem
-
-# Gradient flow as a dynamics of `steppe.run`.
+from steppe.until import Stop
+from steppe.when import When
 
 _METHODS: dict[str, Method] = {"rkc2": RKC2(), "rk4": RK4()}
 
-# The constant between the error a gradient may make, as rtol^{1 + 1/p}, and rtol for all of them: from measurements on
-# least squares and on networks, where it leaves the error at the end a little below rtol.
+# A gradient may add the error _STEPS · rtol^{1 + 1/p}. On least squares and on networks this constant was measured to
+# leave the error at the end a little below rtol.
 _STEPS = 1.25
 
 # Gradients of the shortest step.
 _FEWEST = 2
 
+# The located loss differs from the goal by at most this share of it.
+LOCATED = 1e-6
+MOST_BISECTIONS = 60
+
 
 @final
 class Flow(Dynamics):
-    """w′ = −∇L(w), the limit of gradient descent as the rate goes to 0, to about rtol of the way w has come.
+    """w′ = −∇L(w), the limit of gradient descent as the rate goes to 0. The error is about rtol · ‖w(t) − w(0)‖.
 
-    The error of each step is controlled; how the errors add up depends on whether the flow brings neighbours together.
-    A flow that goes on from the end of another one counts its way from where that one began, its `origin`.
-    The default method, RKC2, takes steps far longer than 2/λ_max at the price of few more gradients: it pays √κ where
-    gradient descent and the classical methods pay κ. "rk4" is the classical method at the step α/λ_max, without
+    The error of each step is controlled. How the errors add up depends on whether the flow brings neighbours together.
+    A flow that continues another one measures its distance from where that one began, its `origin`.
+    The default method, RKC2, takes steps far longer than 2/λ_max for few more gradients: its cost grows with √κ, that
+    of gradient descent and of classical methods with κ. "rk4" is the classical method at the step α/λ_max, without
     error control; `RK4(alpha)` chooses α.
 
-    A step of the run is one step of the method. `until.time` is met exactly; `until.loss` is located within the step;
-    `when.times` records at chosen times between the steps.
+    A step of the run is one step of the method. A run ends at `until.time` exactly, and locates `until.loss` within
+    the step; `when.times` records at chosen times between the steps.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = steppe.Problem(lambda w, x: w * x, jnp.array([1.0]), jnp.ones(1), jnp.zeros(1), steppe.losses.half_mse)
@@ -53,6 +59,7 @@ class Flow(Dynamics):
     origin: Array | None
     method: Method = eqx.field(static=True)
     batch_size: int | None = eqx.field(static=True)
+    in_time: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -80,38 +87,36 @@ class Flow(Dynamics):
 
     @property
     def tolerance(self) -> Tolerance:
-        """For each gradient of a step: h^p in all is h^{p+1} a step, p the order of the method. Across a kink, whose
-        error does not add up with others: rtol itself."""
+        """For each gradient of a step: a sum of h^p is h^{p+1} a step, p the order of the method. Across a kink: rtol,
+        because such errors do not add up."""
         return Tolerance(_STEPS * self.rtol ** (1 + 1 / self.method.order), self.rtol)
 
     def gradients(self, state: Any, steps: int) -> int:
         return int(state.gradients)
 
+    def path(self, problem: Problem, *, stop: Stop, when: When, key: int, use_kernels: bool) -> Path:
+        horizon = math.inf if stop.time is None else stop.time
+        return FlowPath(problem, self, horizon, np.asarray(when.flow_times or ()))
+
     def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
-        """A flow has its own loop, which knows of times; nothing can be put around it or beside it."""
-        check.refuse("dynamics", "one that makes steps of its own", self, "Run the Flow alone, by steppe.run.")
+        """Refused: the steps of a flow need its own path, so no wrapper and no batch of runs can take them."""
+        check.refuse("dynamics", "a dynamics with steps of fixed length", self, "Run the Flow alone, by steppe.run.")
 
 
-# Many steps of a flow in one compiled loop, and where within the last one the loss asked for was reached.
-
-# The loss at the point located differs from the one asked for by at most this share of it.
-LOCATED = 1e-6
-MOST_BISECTIONS = 60
-
-# Two times, the excess of the loss at them as regula falsi weighs it, that at the second as it is, and a count.
+# Two times, the weighted excess of the loss at both (regula falsi), the true excess at the second, and a count.
 Bracket = tuple[Array, Array, Array, Array, Array, Array]
 
 
 @final
-class FlowPath:
-    """A `Path` that ends at the time `horizon`; `times` are those at which it is looked at."""
+class FlowPath(Path):
+    """Many steps of a flow in one call. It ends at the time `horizon`, and pauses at each of the chosen `times`."""
 
     def __init__(self, problem: Problem, flow: Flow, horizon: float, times: NDArray[Any]):
         flow.check_precision(problem.w0.dtype)
         if flow.origin is not None and flow.origin.shape != problem.w0.shape:
             rule = f"a flat vector of {problem.w0.size} parameters"
             check.refuse("origin", rule, f"shape {flow.origin.shape}", "Pass the w at which the flow began.")
-        self.problem, self.flow, self.horizon = problem, flow, horizon
+        self.problem, self.flow, self.horizon, self.chosen = problem, flow, horizon, times.tolist()
         self.times = jnp.asarray(np.append(times, np.inf), dtype=float)
 
     def start(self, w: Array) -> State:
@@ -121,14 +126,22 @@ class FlowPath:
     def position(self, state: State) -> Array:
         return state.now.w
 
+    def time(self, state: State) -> float:
+        return float(state.now.t)
+
+    def loss(self, state: State) -> float:
+        return float(state.now.loss)
+
+    def passed(self, state: State) -> list[float]:
+        t0, t1 = float(state.before.t), float(state.now.t)
+        return [t for t in self.chosen if t0 < t <= t1]
+
     def at(self, state: State, time: float) -> Array:
-        """w at a time within the last step."""
         return _interpolate(state.before, state.now, jnp.asarray(time, dtype=float))
 
     def advance(
         self, state: State, orders: Indices | None, *, first: int, offset: int, count: int, target: float
     ) -> tuple[State, int, Halt]:
-        """At most `count` steps, fewer where the flow ends or passes one of the times."""
         goal = jnp.asarray(target)
         state, done, halt = _advance(self.problem, self.flow, state, self.times, jnp.asarray(count), goal)
         if int(halt) == Halt.REACHED and int(done) > 0:
@@ -174,7 +187,7 @@ def _advance(
 
 @eqx.filter_jit
 def _located(problem: Problem, state: State, target: Array) -> tuple[Array, Array]:
-    """Time and point at which the loss passed below the target within the last step, by regula falsi (Illinois)."""
+    """Time and point within the last step at which the loss fell below the target, by regula falsi (Illinois)."""
     before, now = state.before, state.now
 
     def excess(t: Array) -> Array:
@@ -183,7 +196,7 @@ def _located(problem: Problem, state: State, target: Array) -> tuple[Array, Arra
     def body(carry: Bracket) -> Bracket:
         low, high, f_low, f_high, excess_high, i = carry
         t = high - f_high * (high - low) / (f_high - f_low)
-        # A bisection now and then, for where the loss is far from a straight line.
+        # Every fourth time a bisection, since the loss may be far from a straight line.
         t = jnp.where((i % 4 == 3) | ~((low < t) & (t < high)), 0.5 * (low + high), t)
         f = excess(t)
         above = f > 0

@@ -1,12 +1,5 @@
-"""Mulayoff, Michaeli and Soudry 2021: what the step size does to the function that gradient descent ends at."""
+"""Mulayoff, Michaeli and Soudry 2021: how the step size shapes the function at which gradient descent ends."""
 
-from steppe.experiments._paper import Paper
-from steppe.papers.mulayoff2021.claims import CLAIMS
-from steppe.papers.mulayoff2021.figures import FIGURES
-
-PAPER = Paper(
-    id="mulayoff2021",
-    title="The implicit bias of minima stability: a view from function space",
-    figures=FIGURES,
-    claims=CLAIMS,
-)
+from steppe.papers.mulayoff2021 import figures as figures
+from steppe.papers.mulayoff2021 import theorems as theorems
+from steppe.papers.mulayoff2021.descent import PAPER as PAPER

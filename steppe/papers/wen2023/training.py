@@ -1,23 +1,22 @@
-"""One training run of wen2023: data, network, stages of table 2, and what its figures plot."""
+"""One training run of wen2023: data, network, the stages of table 2, and the curves that its figures show."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from steppe.experiments import Experiment
 
 if TYPE_CHECKING:
     from steppe.dynamics import Schedule
     from steppe.store import Checkpoint, Computed
 
-Network = Literal["no-bias", "bias", "sim-bn", "sim-ln", "batch-norm", "layer-norm"]
-Data = Literal["xor", "ball", "parity", "mixture"]
-
 
 @dataclass(frozen=True)
 class Row:
-    """A row of table 2: gradient descent where rho is 0, else SAM.
+    """A row of table 2: gradient descent if rho is 0, else SAM.
 
-    `bias_decay` is weight decay of the first layer's bias alone; `held` is the norm that (W₁, b₁) is scaled to after
-    every step, 0 for none.
+    `bias_decay` is weight decay of the first layer's bias alone. With `held` > 0, (W₁, b₁) is scaled to this norm
+    after every step.
     """
 
     lr: float
@@ -29,17 +28,25 @@ class Row:
     held: float = 0.0
 
 
-@dataclass(frozen=True)
-class Training:
-    """A network on data, initialised as PyTorch does; `seed` decides data, start and order of examples.
+def gd(lr: float, batch_size: int, weight_decay: float, epochs: float) -> Row:
+    """Gradient descent; a batch size below n makes it stochastic."""
+    return Row(lr, 0.0, batch_size, weight_decay, int(epochs))
 
-    `first_layer_scale` multiplies the start of (W₁, b₁); `gamma` is where γ of a simplified BatchNorm starts; `eps` is
-    that of a layer normalisation.
+
+def sam(lr: float, rho: float, epochs: float, **rest: float) -> Row:
+    """1-SAM: one example in each step."""
+    return Row(lr, rho, 1, 0.0, int(epochs), **rest)
+
+
+@dataclass(frozen=True)
+class Training(Experiment, kind="wen2023/training"):
+    """A network on data, initialised as PyTorch does. `seed` decides the data, the start and the order of examples.
+
+    `first_layer_scale` multiplies the start of (W₁, b₁); `gamma` is the start of γ in a simplified BatchNorm; `eps` is
+    the ε of a layer normalisation.
     """
 
-    KIND: ClassVar[str] = "wen2023/training"
-
-    network: Network
+    network: Literal["no-bias", "bias", "sim-bn", "sim-ln", "batch-norm", "layer-norm"]
     stages: tuple[Row, ...]
     seed: int = 0
     d: int = 30
@@ -47,7 +54,7 @@ class Training:
     width: int = 500
     test: int = 10_000
     loss: str = "mse"
-    data: Data = "xor"
+    data: Literal["xor", "ball", "parity", "mixture"] = "xor"
     activation: Literal["relu", "softplus", "leaky_relu"] = "relu"
     depth: int = 2
     first_layer_scale: float = 1.0
@@ -56,19 +63,13 @@ class Training:
     precision: Literal["float32", "float64"] = "float32"
     per_decade: int = 20
 
-    def compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
-        """Train; curves of losses, accuracy, trace and the properties of the minimum against epochs."""
-        import jax
-
-        with jax.enable_x64(self.precision == "float64"):
-            return self._compute(checkpoint, progress)
-
-    def _compute(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
+    def run(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
+        """Train. The curves are losses, accuracy, trace and properties of the minimum against epochs."""
         import numpy as np
 
         from steppe import measures, when
         from steppe.dynamics import run
-        from steppe.papers.wen2023 import bounds, properties
+        from steppe.papers.wen2023 import recorded
         from steppe.store import Computed
 
         problem, test = self.problems()
@@ -79,10 +80,10 @@ class Training:
             "trace": measures.trace,
             "norm": measures.norm,
         }
-        if bounds.known_away_from_interpolation(self):
-            record["least_trace"] = bounds.least_trace
-        if properties.known(self.network, self.depth):
-            record |= properties.RECORD
+        if recorded.least_trace_is_known(self):
+            record["least_trace"] = recorded.least_trace
+        if recorded.properties_are_known(self):
+            record |= recorded.PROPERTIES
         done = run(
             problem,
             self.schedule(),
@@ -99,7 +100,7 @@ class Training:
             "steps": done.steps,
             "gradients": done.gradients,
             "final": last,
-            "bound": bounds.at_interpolation(self, problem),
+            "bound": recorded.least_trace_at_interpolation(self, problem),
             "trace_parts": {name: part.value for name, part in trace.parts.items()},
             "layer_norms": {name: e.value for name, e in measures.layer_norms(problem, done.w).items()},
         }
@@ -122,13 +123,13 @@ class Training:
         return Schedule(tuple(Stage(dynamics(row), row.epochs) for row in self.stages))
 
     def problems(self) -> tuple[Any, Any]:
-        """The training problem and the same network on the test set."""
+        """The training problem, and the same network on the test set."""
         import numpy as np
 
         from steppe import losses
         from steppe.problem import Problem
 
-        # One stream of randomness for the data, one for the start: changing the width does not change the data.
+        # One random stream for the data, one for the start: another width leaves the data as they are.
         split = self.split(np.random.default_rng([self.seed, 0]))
         network = self.build(split.x)
         scales = {"first_layer_scale": self.first_layer_scale}
@@ -139,7 +140,7 @@ class Training:
         return problem, problem.on(split.x_test, split.y_test)
 
     def split(self, rng: Any) -> Any:
-        """Training and test set."""
+        """Training set and test set."""
         from steppe import data
 
         sizes: dict[str, Any] = {"test": self.test, "key": rng}
@@ -149,7 +150,7 @@ class Training:
         return kinds[self.data](self.d, self.n, **sizes)
 
     def build(self, x: Any) -> Any:
-        """The network; normalisation over the training set needs its inputs."""
+        """The network. Batch normalisation takes its statistics from the training inputs x."""
         from steppe import networks
 
         activations = {"relu": networks.relu, "softplus": networks.softplus, "leaky_relu": networks.leaky_relu()}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import steppe
 from steppe.check import ArgumentError
 from steppe.networks import OneHidden
-from steppe.papers.mulayoff2021.theory.flattest import flattest_implementation
-from steppe.papers.mulayoff2021.theory.function_space import (
+from steppe.papers.mulayoff2021.theory import (
     chain,
+    flattest_implementation,
     least_sharpness,
     leftward,
     piecewise_linear,

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from steppe.check import ArgumentError
 from steppe.networks import OneHidden
-from steppe.papers.mulayoff2021.theory.flattest import one_hidden, rescaling
-from steppe.papers.mulayoff2021.theory.stability import (
+from steppe.papers.mulayoff2021.theory import (
     excursion,
     growth,
     largest_stable_lr,
     lower_sharpness,
     modes,
+    rescaling,
     second_moment,
     simulated_growth,
     theorem_2,
@@ -80,7 +80,7 @@ def test_kinks_are_found_and_modes_are_all_tried(seed, d, kinks):
 def test_without_kinks_there_is_one_mode_and_it_is_the_hessian():
     params, x, _ = kinked(0, kinks=0)
     found = modes(params, x)
-    form, _ = rescaling(one_hidden(params), x)
+    form, _ = rescaling(params, x)
     assert found.count == 1
     assert found.sharpness(found.active) == pytest.approx(np.linalg.eigvalsh(form.gram(np.zeros(form.units)))[-1])
 

@@ -1,4 +1,4 @@
-"""KKT points of the risk under a bound on the sharpness (Lemma E.1)."""
+"""Least risk on M under the bound S ≤ 2/η on the sharpness: all KKT points, and the global minimum (Lemma E.1)."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats, examples
-from steppe.papers.conflicting_biases.theory.manifold import example
-from steppe.papers.conflicting_biases.theory.risk import risk
+from steppe.examples import Floats
+from steppe.papers.conflicting_biases.theory.manifold import example, least_sharpness
+from steppe.papers.conflicting_biases.theory.risks import risk
 
-# KKT points of: least risk on M under S ≤ 2/η (Lemma E.1, corrected), support by support.
-
-# Sums of squares of a few numbers: what is within this of a bound, relatively, is on it.
+# A sum of squares of a few numbers is on a bound if it is within this of it, relatively.
 _ROUNDING = 1e-12
 _MOST_SUPPORTS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class KKT:
-    """w ≥ 0 (any signs of its entries give further ones) with its multipliers; `active` where S = 2/η holds it."""
+    """w ≥ 0 (other signs of its entries give further points) with its multipliers; `active`: the bound S = 2/η is."""
 
     w: Floats
     support: tuple[int, ...]
@@ -35,11 +33,11 @@ class KKT:
 
 
 def kkt_points(x: Any, y: Any, lr: float) -> list[KKT]:
-    """All of them, of least risk first: on support A, w² = 1 − νx − 2ληx² with (λ, ν) from the constraints.
+    """All KKT points in the order of their risks: on support A, w² = 1 − νx − 2ληx², (λ, ν) from the constraints.
 
     Corrects Lemma E.1 in three places: positivity reads 2ληxᵢ² + νxᵢ < 1; Eq. 13 applies where the non-zero entries
-    of x on A differ, not those of all x; where they are equal there is no point with λ > 0, for S is then 4 y x₀ on
-    all of A. Entries of x may have any sign or be zero; y ≠ 0.
+    of x on A differ, not those of all x; where they are equal, S is 4 y x₀ on
+    all of A and no point has λ > 0. Entries of x may have any sign or be zero; y ≠ 0.
 
     >>> [p.w.round(3).tolist() for p in kkt_points([1.0, 0.5], 1.5, 0.25)]
     [[1.0, 1.0], [1.225, 0.0], [0.0, 1.732]]
@@ -47,10 +45,10 @@ def kkt_points(x: Any, y: Any, lr: float) -> list[KKT]:
     point, label = example(x, y)
     lr = check.number("lr", lr, above=0.0)
     if label == 0:
-        check.refuse("y", "not 0", 0.0, "At y = 0 the constraint has no gradient on M, and KKT says nothing.")
+        check.refuse("y", "not 0", 0.0, "At y = 0 the constraint has no gradient on M: there are no KKT conditions.")
     if len(point) > _MOST_SUPPORTS:
         rule = f"of at most {_MOST_SUPPORTS} entries"
-        check.refuse("x", rule, len(point), "Use least_risk, which needs no supports.")
+        check.refuse("x", rule, len(point), "Use least_risk, which does not list supports.")
     d = len(point)
     supports = [A for size in range(1, d + 1) for A in combinations(range(d), size) if point[list(A)].any()]
     found = [p for A in supports for p in _on_support(point, label, lr, A)]
@@ -75,7 +73,7 @@ def _on_support(x: Floats, y: float, lr: float, A: tuple[int, ...]) -> list[KKT]
     for k, (lam, nu) in enumerate(candidates):
         u = 1 - 2 * lam * lr * on**2 - nu * on
         sharpness = 4 * float(on**2 @ u)
-        # The second kind lies on the bound by construction; with λ = 0 it is of the first kind.
+        # The second candidate lies on the bound by construction; with λ = 0 it is the first one.
         feasible = lam > _ROUNDING if k else sharpness <= 2 / lr * (1 + _ROUNDING)
         if (u > 0).all() and feasible:
             w = np.zeros(len(x))
@@ -84,114 +82,56 @@ def _on_support(x: Floats, y: float, lr: float, A: tuple[int, ...]) -> list[KKT]
     return found
 
 
-# Gradient descent of one weight, exactly: with z = w√(x/y) and a = 2ηxy = η/η_c a step is z ← z(1 + a(1 − z²)).
+def least_risk(x: Any, y: Any, lr: float | None = None) -> Floats:
+    """w ≥ 0 of least risk on M with S(w) ≤ 2/η, in any dimension; without lr, M_G: the point of M with least risk.
 
-EDGE = 1.0  # z = 1 loses its stability: sharpness = 2/η
-FOUR = float(np.sqrt(5) - 1)  # the orbit of period 2 loses its own
-SIGNS = float(np.sqrt(27 / 4) - 1)  # the image of the maximum reaches 0: orbits of both signs merge
-ESCAPE = 2.0  # the maximum leaves the interval that maps into itself: almost every start diverges
-
-
-def step(z: Any, a: Any) -> Floats:
-    """z(1 + a(1 − z²)).
-
-    >>> float(step(0.5, 1.0))
-    0.875
+    >>> least_risk([1.0, 0.5], 1.5).tolist()
+    [1.0, 1.0]
+    >>> round(float(4 * least_risk([1.0, 0.5], 1.5, 0.5) ** 2 @ [1.0, 0.25]), 12)     # the bound 2/0.5 is active
+    4.0
     """
-    z = np.asarray(z, dtype=np.float64)
-    stepped: Floats = z * (1 + np.asarray(a) * (1 - z**2))
-    return stepped
+    point, label = example(x, y)
+    if label == 0:
+        return np.where(point == 0, 1.0, 0.0)
+    if lr is None:
+        return np.sqrt(_given(0.0, point, label))
+    limit = 1 / (2 * check.number("lr", lr, above=0.0))
+    flattest = least_sharpness(point, label)
+    if limit < flattest.value / 4:
+        rule = f"at most {2 / flattest.value:.6g}, where 2/η is the least sharpness on M"
+        check.refuse("lr", rule, lr, "No interpolator is flatter.")
+    if limit == flattest.value / 4:
+        return flattest.point(len(point))
+
+    def excess(a: float) -> float:
+        return float(point**2 @ _given(a, point, label)) - limit
+
+    return np.sqrt(_given(_root(excess), point, label))
 
 
-def two_cycle(a: float) -> tuple[float, float]:
-    """The orbit of period 2 for a ≥ 1: z² = s/a and 1/(as), s + 1/s = 1 + a; so z₁z₂ = 1/a.
-
-    >>> z1, z2 = two_cycle(1.2)
-    >>> bool(abs(step(z1, 1.2) - z2) < 1e-15 and abs(step(z2, 1.2) - z1) < 1e-15)
-    True
-    """
-    a = check.number("a", a, minimum=EDGE, remedy="Below a = 1 gradient descent settles at z = 1.")
-    s = (1 + a + np.sqrt((1 + a) ** 2 - 4)) / 2
-    return float(np.sqrt(s / a)), float(np.sqrt(1 / (a * s)))
-
-
-def two_cycle_multiplier(a: Any) -> Floats:
-    """The derivative of two steps along that orbit, 9 − 2(1 + a)²: within ±1 exactly for 1 < a < √5 − 1."""
-    multiplier: Floats = 9 - 2 * (1 + np.asarray(a, dtype=np.float64)) ** 2
-    return multiplier
+def _given(a: float, x: Floats, y: float) -> Floats:
+    """u = (1 − ax² − νx)₊ with ν such that ⟨x, u⟩ = y."""
+    c = 1 - a * x**2
+    used = x != 0
+    # ⟨x, u⟩ decreases with ν; it is linear between two kinks, where an entry appears or vanishes.
+    kinks = np.sort(c[used] / x[used])
+    values = np.array([x @ np.maximum(c - nu * x, 0) for nu in kinks])
+    k = int(np.sum(values >= y))
+    left = kinks[k - 1] if k else kinks[0] - 1
+    right = kinks[k] if k < len(kinks) else kinks[-1] + 1
+    active = (c - (left + right) / 2 * x > 0) & used
+    nu = (x[active] @ c[active] - y) / np.sum(x[active] ** 2)
+    u: Floats = np.where(active | ~used, np.maximum(c - nu * x, 0), 0)
+    return u
 
 
-def bound(a: float) -> float:
-    """√(1 + 2/a): the starts |z| up to it stay within it for ever if a ≤ 2; beyond it every start diverges."""
-    return float(np.sqrt(1 + 2 / check.number("a", a, above=0.0)))
+def _root(excess: Any) -> float:
+    """The smallest a ≥ 0 at which the sharpness is within its bound."""
+    from scipy.optimize import brentq
 
-
-def orbits(a: Any, *, start: float = 0.1, burn: int = 2000, keep: int = 200) -> Floats:
-    """The last `keep` of burn + keep iterates for each a, (len a, keep); NaN where they have left for infinity."""
-    a = np.asarray(a, dtype=np.float64)
-    z, kept = np.full(a.shape, start), []
-    for k in range(burn + keep):
-        # Beyond the bound every further step is larger; squares of what has left need not overflow.
-        z = np.where(np.abs(z) <= np.sqrt(1 + 2 / a), step(np.nan_to_num(z), a), np.nan)
-        if k >= burn:
-            kept.append(z)
-    return np.stack(kept, axis=1)
-
-
-def lyapunov(a: Any, *, start: float = 0.1, burn: int = 2000, keep: int = 5000) -> Floats:
-    """The mean of ln|1 + a − 3az²| along an orbit: below 0 for a stable orbit, above 0 for chaos."""
-    a = np.asarray(a, dtype=np.float64)
-    z = orbits(a, start=start, burn=burn, keep=keep)
-    slopes = np.abs(1 + a[:, None] - 3 * a[:, None] * z**2)
-    exponents: Floats = np.mean(np.log(np.maximum(slopes, 1e-300)), axis=1)
-    return exponents
-
-
-# The form f(x) = ⟨u ⊙ v, x⟩ on n examples: its trace, its flattest interpolators, what its flow conserves.
-
-
-@dataclass(frozen=True, eq=False)
-class Flattest:
-    """β of least trace, that trace, and a proven lower bound of it (the value of a dual point)."""
-
-    beta: Floats
-    trace: float
-    lower: float
-
-
-def weights(x: Any) -> Floats:
-    """qⱼ = (1/n) Σᵢ xᵢⱼ²."""
-    q: Floats = np.mean(np.asarray(x, dtype=np.float64) ** 2, axis=0)
-    return q
-
-
-def trace(x: Any, u: Any, v: Any) -> Floats:
-    """Σⱼ qⱼ(uⱼ² + vⱼ²), for u and v of shape (..., d): tr ∇²L at any u, v, since ∇²f has no diagonal."""
-    total: Floats = (np.asarray(u, dtype=np.float64) ** 2 + np.asarray(v, dtype=np.float64) ** 2) @ weights(x)
-    return total
-
-
-def flattest(x: Any, y: Any) -> Flattest:
-    """min 2 Σ qⱼ|βⱼ| subject to ⟨β, xᵢ⟩ = yᵢ, a linear program; its dual max ⟨λ, y⟩, |Xᵀλ| ≤ 2q, proves the bound.
-
-    >>> flattest([[1.0, 2.0]], [2.0]).beta.tolist()                 # costs 2·1·2 = 4 or 2·4·1 = 8
-    [2.0, 0.0]
-    """
-    from scipy.optimize import linprog
-
-    x, y = examples(x, y)
-    q = weights(x)
-    primal = linprog(np.concatenate([2 * q, 2 * q]), A_eq=np.concatenate([x, -x], axis=1), b_eq=y, method="highs")
-    if not primal.success:
-        check.refuse("y", "⟨β, xᵢ⟩ for some β", y.tolist(), "No weights fit all examples: drop some, or add inputs.")
-    d = x.shape[1]
-    # Shrunk until it is feasible beyond rounding, a dual point bounds the trace of every interpolator from below.
-    multiplier = np.asarray(primal.eqlin.marginals)
-    excess = np.max(np.abs(x.T @ multiplier) / np.where(q > 0, 2 * q, np.inf), initial=1.0)
-    return Flattest(primal.x[:d] - primal.x[d:], float(primal.fun), float(multiplier @ y / excess))
-
-
-def conserved(u: Any, v: Any) -> Floats:
-    """u² − v², which gradient flow of any loss of u ⊙ v leaves as it is."""
-    difference: Floats = np.asarray(u, dtype=np.float64) ** 2 - np.asarray(v, dtype=np.float64) ** 2
-    return difference
+    if excess(0.0) <= 0:
+        return 0.0
+    high = 1.0
+    while excess(high) > 0:
+        high *= 2
+    return float(brentq(excess, 0.0, high, xtol=1e-15, rtol=8.9e-16))

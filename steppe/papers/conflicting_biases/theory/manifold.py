@@ -1,4 +1,4 @@
-"""The manifold of global minima of the diagonal model: its least ℓ1 norm, sharpness and risk."""
+"""M = {w : ⟨x, w^L⟩ = y}, the interpolators of one example of a diagonal network: calculus, least norm, sharpness."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from steppe import check
 from steppe.examples import Floats
 
-# One training example (x, y) of a diagonal network with shared weights, as the theory takes it.
+Objective = Callable[[Floats], tuple[Floats, Floats]]
 
 
 def example(x: Any, y: Any, *, depth: int = 2) -> tuple[Floats, float]:
-    """x (d,) and y as float64, refused where ⟨x, w^L⟩ = y has no solution.
+    """One training example: x (d,) and y as float64; raises if ⟨x, w^L⟩ = y has no solution.
 
     >>> example([1, -2], -3)[1]
     -3.0
@@ -24,14 +24,11 @@ def example(x: Any, y: Any, *, depth: int = 2) -> tuple[Floats, float]:
         check.refuse("x", "of shape (d,), one example", point.shape, "Pass the single training input.")
     check.finite("x", point)
     if not point.any():
-        check.refuse("x", "not all zero", point.tolist(), "Every w then predicts 0: there is nothing to fit.")
+        check.refuse("x", "not all zero", point.tolist(), "Every w predicts 0: there is nothing to fit.")
     if depth % 2 == 0 and label != 0 and not (np.sign(label) * point > 0).any():
         remedy = "w² is never negative, so no w fits this y: change its sign or that of an entry of x."
         check.refuse("y", "of the sign of some entry of x", f"y = {label:g} with x = {point.tolist()}", remedy)
     return point, label
-
-
-# M = {w : ⟨x, w^L⟩ = y}, the interpolators of one example: its tangent spaces, sharpness on it, calculus on it.
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +56,7 @@ class Manifold:
         return residual
 
     def normal(self, w: Any) -> Floats:
-        """∇h = L x ⊙ w^{L−1}; T_w M is all that is orthogonal to it."""
+        """∇h = L x ⊙ w^{L−1}; T_w M is its orthogonal complement."""
         normal: Floats = self.depth * self.x * np.asarray(w, dtype=np.float64) ** (self.depth - 1)
         return normal
 
@@ -99,7 +96,7 @@ class Manifold:
         return norm
 
     def onto(self, w: Any) -> Floats:
-        """The multiple of w on M; refused where ⟨x, w^L⟩ has the wrong sign for that."""
+        """The multiple of w on M; raises if ⟨x, w^L⟩ has the wrong sign."""
         w = np.asarray(w, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.asarray(self.y / (self.residual(w) + self.y))
@@ -132,9 +129,6 @@ def arc(x: Any, y: Any, count: int = 201) -> Floats:
     return points
 
 
-Objective = Callable[[Floats], tuple[Floats, Floats]]
-
-
 def half_norm(w: Floats) -> tuple[Floats, Floats]:
     """Gradient and Hessian of ½‖w‖² = ½‖w²‖₁ (Eq. 10)."""
     return w, np.eye(len(w))
@@ -145,12 +139,9 @@ def eighth_sharpness(x: Floats) -> Objective:
     return lambda w: (x**2 * w, np.diag(x**2))
 
 
-# M_ℓ1 and M_S: the interpolators of least norm and of least sharpness (Proposition 3.2, Lemmas D.1 and D.2).
-
-
 @dataclass(frozen=True)
 class Extreme:
-    """{w : ‖w‖² = y/x₀, supp w ⊂ `support`}: the entries of x there equal x₀; `value` is what is least on it."""
+    """{w : ‖w‖² = y/x₀, supp w ⊂ `support`}: the entries of x there equal x₀; `value` is the least norm or sharpness."""
 
     value: float
     x0: float
@@ -164,7 +155,7 @@ class Extreme:
         return w
 
     def holds(self, w: Any, *, rtol: float = 1e-9) -> bool:
-        """Is w a member, to rounding?"""
+        """Whether w is a member, to rounding."""
         u = np.asarray(w, dtype=np.float64) ** 2
         inside = u[self.support].sum()
         return bool(abs(inside - self.norm2) <= rtol * self.norm2 and u.sum() - inside <= rtol * self.norm2)
@@ -202,10 +193,10 @@ def _extreme(x: Any, y: Any, *, largest: bool) -> Extreme:
 
 
 def flattest(x: Any, y: Any, depth: int) -> Floats:
-    """The interpolator of least sharpness for L ≥ 3 layers: w^L ∝ 1/xᵢ^{L/(L−2)}, every coordinate in use.
+    """The interpolator of least sharpness for L ≥ 3 layers: w^L ∝ 1/xᵢ^{L/(L−2)}, no coordinate is zero.
 
     S = L² Σ xᵢ² |uᵢ|^{2−2/L} in u = w^L is strictly convex for L ≥ 3, where it is linear for L = 2: depth turns the
-    sparse flattest solution into a dense one. Coordinates that an even power cannot use stay 0.
+    sparse flattest solution into a dense one. For even L, coordinates of the wrong sign stay 0.
 
     >>> w = flattest([1.0, 0.5], 1.0, 3)
     >>> (w**3 * [9.0, 9.0]).round(12).tolist()                      # ∝ 1/x³, and ⟨x, w³⟩ = 1/5 + 4/5
@@ -219,61 +210,3 @@ def flattest(x: Any, y: Any, depth: int) -> Floats:
     u = np.sign(point) * size * label / (np.abs(point) @ size)
     w: Floats = np.sign(u) * np.abs(u) ** (1 / L)
     return w
-
-
-# The global minimum of the risk on M under S ≤ 2/η, in any dimension.
-
-
-def least_risk(x: Any, y: Any, lr: float | None = None) -> Floats:
-    """w ≥ 0 of least risk on M with S(w) ≤ 2/η; without lr, M_G: the best generalising point of M.
-
-    >>> least_risk([1.0, 0.5], 1.5).tolist()
-    [1.0, 1.0]
-    >>> round(float(4 * least_risk([1.0, 0.5], 1.5, 0.5) ** 2 @ [1.0, 0.25]), 12)     # the bound 2/0.5 holds it
-    4.0
-    """
-    point, label = example(x, y)
-    if label == 0:
-        return np.where(point == 0, 1.0, 0.0)
-    if lr is None:
-        return np.sqrt(_given(0.0, point, label))
-    limit = 1 / (2 * check.number("lr", lr, above=0.0))
-    flattest = least_sharpness(point, label)
-    if limit < flattest.value / 4:
-        rule = f"at most {2 / flattest.value:.6g}, where 2/η is the least sharpness on M"
-        check.refuse("lr", rule, lr, "No interpolator is flatter.")
-    if limit == flattest.value / 4:
-        return flattest.point(len(point))
-
-    def excess(a: float) -> float:
-        return float(point**2 @ _given(a, point, label)) - limit
-
-    return np.sqrt(_given(_root(excess), point, label))
-
-
-def _given(a: float, x: Floats, y: float) -> Floats:
-    """u = (1 − ax² − νx)₊ with ν such that ⟨x, u⟩ = y."""
-    c = 1 - a * x**2
-    used = x != 0
-    # ⟨x, u⟩ falls with ν and bends where an entry appears or vanishes; between two bends it is linear.
-    bends = np.sort(c[used] / x[used])
-    values = np.array([x @ np.maximum(c - nu * x, 0) for nu in bends])
-    k = int(np.sum(values >= y))
-    left = bends[k - 1] if k else bends[0] - 1
-    right = bends[k] if k < len(bends) else bends[-1] + 1
-    active = (c - (left + right) / 2 * x > 0) & used
-    nu = (x[active] @ c[active] - y) / np.sum(x[active] ** 2)
-    u: Floats = np.where(active | ~used, np.maximum(c - nu * x, 0), 0)
-    return u
-
-
-def _root(excess: Any) -> float:
-    """The a ≥ 0 from which on the sharpness is within its bound."""
-    from scipy.optimize import brentq
-
-    if excess(0.0) <= 0:
-        return 0.0
-    high = 1.0
-    while excess(high) > 0:
-        high *= 2
-    return float(brentq(excess, 0.0, high, xtol=1e-15, rtol=8.9e-16))

@@ -7,9 +7,9 @@ import numpy as np
 from steppe import check
 from steppe.estimate import Estimate
 from steppe.examples import Floats
-from steppe.papers.conflicting_biases.theory.risk import mean
+from steppe.papers.conflicting_biases.theory.risks import mean
 
-# Two points, logistic loss (appendix F): x₁ = (0, 1) of class 0, x₂ = (x̃₂, 1) of class 1, ‖x̃₂‖ = 1, w = (w̃, b).
+# x₁ = (0, 1) of class 0, x₂ = (x̃₂, 1) of class 1, ‖x̃₂‖ = 1, w = (w̃, b), z = ⟨w̃, x̃₂⟩.
 
 
 def slope(t: Any) -> Floats:
@@ -23,7 +23,7 @@ def slope(t: Any) -> Floats:
 
 
 def loss(w: Any, x2: Any) -> float:
-    """−½(log(1 − g(b)) + log g(z + b)), the logistic loss with the sign that appendix F leaves out."""
+    """−½(log(1 − g(b)) + log g(z + b)), the logistic loss with the sign that is missing in appendix F."""
     w, x2 = np.asarray(w, dtype=np.float64), np.asarray(x2, dtype=np.float64)
     b = w[-1]
     return float(0.5 * (np.logaddexp(0, b) + np.logaddexp(0, -(w[:-1] @ x2 + b))))
@@ -52,22 +52,22 @@ def max_margin(x2: Any) -> Floats:
 
 
 def min_sharpness(x2: Any) -> Floats:
-    """(x̃₂, 0) (Theorem F.1 ii): of least sharpness among the classifiers with ‖w̃‖ = 1 that are right on both points."""
+    """(x̃₂, 0) (Theorem F.1 ii): the flattest of the classifiers with ‖w̃‖ = 1 that are right on both points."""
     return np.append(np.asarray(x2, dtype=np.float64), 0.0)
 
 
-LEAST = float(sharpness(1.0, 0.0))
+LEAST = float(sharpness(1.0, 0.0))  # of these classifiers
 
 
-# How often a classifier from one draw errs on the next (appendix F): P[cos∠(g, g′) ≤ c], g, g′ ~ N(μ, I_d).
+# The error of a classifier made from one draw on another draw (appendix F): P[cos∠(g, g′) ≤ c], g, g′ ~ N(μ, I_d), m = ‖μ‖.
 
-MAX_MARGIN, MIN_SHARPNESS = 0.5, 0.0
+MAX_MARGIN, MIN_SHARPNESS = 0.5, 0.0  # c of the two classifiers
 
 
 def isotropic(d: int, c: float) -> float:
     """m = 0: Γ(d/2)/(Γ((d−1)/2)Γ(½)) ∫_{−1}^c (1 − t²)^{(d−3)/2} dt, an incomplete beta function.
 
-    >>> round(isotropic(3, 0.5), 12)                                # on the sphere in space t is uniform
+    >>> round(isotropic(3, 0.5), 12)                                # for d = 3 the cosine is uniform
     0.75
     """
     from scipy.special import betainc
@@ -85,12 +85,12 @@ def acute(d: int, m: float) -> float:
     from scipy.stats import ncf
 
     m = check.number("m", m, minimum=0.0)
-    # The non-central form of scipy is not defined at 0, where the distribution is symmetric.
+    # scipy's ncf is not defined at m = 0, where the distribution is symmetric.
     return float(ncf.cdf(1.0, d, d, 2 * m**2)) if m > 0 else 0.5
 
 
 def error(d: int, m: float, c: float, *, nodes: int = 160) -> float:
-    """Any c, any m: both angles with μ by Gauss-Legendre, the turn around μ by an incomplete beta function.
+    """Any c, any m: Gauss-Legendre over both angles with μ, an incomplete beta function for the rotation around μ.
 
     cos∠(g, g′) = cos φ cos φ′ + t sin φ sin φ′ with t the first coordinate of a uniform point of S^{d−2}. For small d
     the last factor has kinks in φ: the error is about 1e-4 at d = 3, 1e-5 at d = 5, below 1e-8 from d = 10 on.
@@ -100,9 +100,8 @@ def error(d: int, m: float, c: float, *, nodes: int = 160) -> float:
     """
     from scipy.special import betainc
 
-    d = check.integer("d", d, minimum=3, remedy="In the plane the turn around μ is a sign.")
+    d = check.integer("d", d, minimum=3, remedy="In the plane the rotation around μ is only a sign.")
     m = check.number("m", m, minimum=0.0)
-    # A density of width about 1/m around 0: nodes where it lives.
     angle, weight = _angles(d, m, nodes)
     cos, sin = np.cos(angle), np.sin(angle)
     turn = (c - np.outer(cos, cos)) / np.outer(sin, sin)
@@ -112,7 +111,7 @@ def error(d: int, m: float, c: float, *, nodes: int = 160) -> float:
 
 
 def monte_carlo(d: int, m: float, c: float, *, samples: int = 200_000, key: int = 0) -> Estimate:
-    """The same by drawing both points, ± 2.576 standard errors."""
+    """The same by Monte Carlo, ± 2.576 standard errors."""
     rng = np.random.default_rng(key)
     first, second = rng.standard_normal((2, samples, d))
     first[:, 0] += m
@@ -122,13 +121,13 @@ def monte_carlo(d: int, m: float, c: float, *, samples: int = 200_000, key: int 
 
 
 def exponent(c: float) -> float:
-    """−lim ln P / m²: ½(1 − c), the cheapest way to open the angle: both points turn by half of it."""
+    """−lim ln P / m²: ½(1 − c): the most likely way to that angle is that both points turn by half of it."""
     return (1 - check.number("c", c)) / 2
 
 
 def _angles(d: int, m: float, nodes: int) -> tuple[Floats, Floats]:
     """Nodes in φ = ∠(g, μ) and their probabilities: sin^{d−2}φ ∫ r^{d−1} e^{−½(r² − 2rm cos φ)} dr."""
-    # The tail that decides a rare error reaches far beyond the bulk, so all of (0, π) is covered, denser near 0.
+    # Rare errors come from the tail: the nodes cover all of (0, π), more densely near 0.
     t, dt = np.polynomial.legendre.leggauss(nodes)
     unit = (t + 1) / 2
     angle, stretch = np.pi * unit**2, 2 * np.pi * unit * dt / 2

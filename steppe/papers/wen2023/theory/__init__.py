@@ -1,1 +1,10 @@
-"""The theory of wen2023: numpy and scipy only."""
+"""The theory of wen2023, with numpy and scipy alone: it shares no code with the measures that it is an oracle for.
+
+`bounds`: least traces. `generalising`: flattest nets that generalise (those that memorise are in `steppe.flattening`).
+`complexity`: constants of the appendix. `printed`: what is wrong as printed, as printed.
+"""
+
+from steppe.papers.wen2023.theory import bounds as bounds
+from steppe.papers.wen2023.theory import complexity as complexity
+from steppe.papers.wen2023.theory import generalising as generalising
+from steppe.papers.wen2023.theory import printed as printed

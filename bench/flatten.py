@@ -1,0 +1,162 @@
+"""The flattest rescaling: ours against the published way, 10,000 epochs of a first-order method on the log-scales."""
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from steppe import losses
+from steppe.flattening import (
+    OUTSIDE,
+    Flattened,
+    Flattest,
+    Rescaling,
+    balance,
+    exponents,
+    flatten,
+    flattest,
+    lower_bound,
+    merged,
+)
+from steppe.flattening import _jacobian as curvature
+from steppe.problem import Problem
+
+from . import Ratio
+from ._timing import best_time
+
+# Widths of the layers, and examples. The net for λ_max is small: each of its steps solves an eigenvalue problem.
+TRACE, SHARPNESS = ((784, 100, 100, 10), 200), ((10, 16, 16, 2), 20)
+EPOCHS = 10_000
+# The best rates of the published code for each method. It divides the objective by its first value.
+SGD_RATE, ADAM_RATE = 1.0, 0.1
+
+
+class Ours:
+    """Our way to (value, lower). It is timed before and after the peer, because the machine may be busy at one time."""
+
+    def __init__(self, work: Callable[[], tuple[float, float]]):
+        self.work, self._before = work, best_time(work)
+
+    def best(self) -> float:
+        return min(self._before, best_time(self.work))
+
+
+def measure() -> list[Ratio]:
+    """Seconds to the least trace and to the least λ_max of random ReLU networks of three layers.
+
+    Ibayashi, Hamaguchi and Imaizumi 2021 ("minimum sharpness") use SGD for the trace. They have one scale for each
+    layer; here both methods have one for each neuron. Both start from the squared gradients, or from the Jacobian,
+    which our code computes. Ours ends with a proof, theirs after EPOCHS steps. The note says how far their value is
+    above ours.
+    """
+    return [*_trace(), *_sharpness()]
+
+
+def _trace() -> list[Ratio]:
+    problem, A, src, dst = _network(*TRACE)
+    weights = curvature.diagonal(problem, problem.w0)
+    c = jnp.asarray(weights)
+
+    def total(t: Any) -> Any:
+        t = jnp.append(t, 0.0)  # OUTSIDE = −1 has no scale
+        return jnp.sum(c * jnp.exp(2 * (t[src] - t[dst])))
+
+    rows = []
+    for name, method, rate in (("SGD", _sgd, SGD_RATE), ("Adam", _adam, ADAM_RATE)):
+        peer = f"{EPOCHS:,} epochs of {name}"
+        ours, whole = Ours(lambda: _balanced(A, weights)), Ours(lambda: _bounds(flatten(problem, problem.w0)))
+        value, seconds = _descended(total, A.shape[1], method, rate)
+        gradients = best_time(lambda: curvature.diagonal(problem, problem.w0))
+        rows.append(_ratio("least trace", peer, ours, value, seconds, goal=", target ≥ 100"))
+        rows.append(_ratio("least trace, from the network on", peer, whole, value, seconds + gradients))
+    return rows
+
+
+def _sharpness() -> list[Ratio]:
+    problem, A, src, dst = _network(*SHARPNESS)
+    root = curvature.root(problem, problem.w0)
+    J = jnp.asarray(root)
+
+    def largest(t: Any) -> Any:
+        t = jnp.append(t, 0.0)
+        return jnp.linalg.eigvalsh((J * jnp.exp(2 * (t[src] - t[dst]))[None]) @ J.T)[-1]
+
+    ours = Ours(lambda: _bounds(flattest(Rescaling(root, A))))
+    value, seconds = _descended(largest, A.shape[1], _adam, ADAM_RATE)
+    return [_ratio("least λ_max", f"{EPOCHS:,} epochs of Adam", ours, value, seconds)]
+
+
+def _ratio(subject: str, peer: str, ours: Ours, value: float, seconds: float, *, goal: str = "") -> Ratio:
+    least, lower = ours.work()
+    note = f"value {least:.6g}, gap {1 - lower / least:.0e}, theirs higher by {value / least - 1:.0e}{goal}"
+    best = ours.best()
+    return Ratio(subject, peer, best, seconds, "s", seconds / best, note)
+
+
+def _balanced(A: Any, weights: Any) -> tuple[float, float]:
+    A, weights = merged(A, weights)
+    t = balance(A, weights)
+    return float(np.sum(weights * np.exp(-2 * (A @ t)))), lower_bound(A, weights, t)
+
+
+def _bounds(best: Flattened | Flattest) -> tuple[float, float]:
+    return best.value, best.lower
+
+
+def _descended(f: Callable[[Any], Any], units: int, method: Callable[..., Any], rate: float) -> tuple[float, float]:
+    """f after EPOCHS steps from t = 0, and their seconds without compiling."""
+    start = jnp.zeros(units)
+    first = float(f(start))
+    slope = jax.grad(lambda t: f(t) / first)
+    run = jax.jit(lambda t: jax.lax.fori_loop(0, EPOCHS, method(slope, rate), (t, jnp.zeros(units), jnp.zeros(units))))
+    compiled = run.lower(start).compile()
+    started = time.perf_counter()
+    t = compiled(start)[0].block_until_ready()
+    return float(f(t)), time.perf_counter() - started
+
+
+def _sgd(slope: Callable[[Any], Any], rate: float) -> Callable[[Any, Any], Any]:
+    """Each step uses all examples, because the objective is their sum."""
+
+    def step(k: Any, state: Any) -> Any:
+        t, m, v = state
+        return t - rate * slope(t), m, v
+
+    return step
+
+
+def _adam(slope: Callable[[Any], Any], rate: float) -> Callable[[Any, Any], Any]:
+    """Kingma and Ba 2015, with a rate that falls to zero: with a fixed rate it would not converge."""
+
+    def step(k: Any, state: Any) -> Any:
+        t, m, v = state
+        g = slope(t)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        lr = rate * (1 - k / EPOCHS)
+        return t - lr * m / (1 - 0.9 ** (k + 1)) / (jnp.sqrt(v / (1 - 0.999 ** (k + 1))) + 1e-8), m, v
+
+    return step
+
+
+def _network(widths: tuple[int, ...], n: int) -> tuple[Problem, Any, Any, Any]:
+    """A problem, the exponents of its parameters, and for each parameter the neurons at its two ends."""
+    rng, dtype = np.random.default_rng(0), jnp.zeros(()).dtype
+    pairs = list(pairwise(widths))
+    params = [(rng.normal(size=(m, d)) * np.sqrt(2 / d)).astype(dtype) for d, m in pairs]
+    x = rng.normal(size=(n, widths[0])).astype(dtype)
+    problem = Problem(_predict, params, x, np.asarray(_predict(params, x)), losses.half_mse)
+    numbers = np.split(np.arange(sum(widths[1:-1])), np.cumsum(widths[1:-1])[:-1])
+    sides = [np.full(widths[0], OUTSIDE), *numbers, np.full(widths[-1], OUTSIDE)]
+    src = np.concatenate([np.tile(a, len(b)) for a, b in pairwise(sides)])
+    dst = np.concatenate([np.repeat(b, len(a)) for a, b in pairwise(sides)])
+    return problem, exponents(src, dst, sum(widths[1:-1])), src, dst
+
+
+def _predict(params: Any, x: Any) -> Any:
+    for W in params[:-1]:
+        x = jax.nn.relu(x @ W.T)
+    return x @ params[-1].T

@@ -1,0 +1,102 @@
+"""What commands share: options, runs from the store or computed, machine-readable output, tables for a person."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import tyro
+
+if TYPE_CHECKING:
+    from steppe.store import Entry, Store
+
+T = TypeVar("T")
+# A switch without its negative twin: --json, not also --no-json.
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
+
+
+@dataclass(frozen=True)
+class Output:
+    json: Flag = False
+    """Print machine-readable JSON and nothing else."""
+
+
+@dataclass(frozen=True)
+class Stored(Output):
+    store: Path | None = None
+    """Folder of the runs. Default: the variable STEPPE_STORE, else runs."""
+
+    def opened(self) -> "Store":
+        from steppe.store import Store
+
+        return Store(self.store)
+
+
+@dataclass(frozen=True)
+class Computing(Stored):
+    workers: int | None = None
+    """Runs computed at the same time. Default: one for each core."""
+    recompute: Flag = False
+    """Compute runs again that are in the store, damaged ones too."""
+
+    def entries(self, labelled: Sequence[tuple[str, Any]]) -> "list[Entry]":
+        """The runs of (label, spec) pairs, in their order."""
+        from steppe.check import integer
+        from steppe.cli._board import Board
+        from steppe.store import address
+        from steppe.sweep import execute
+
+        if self.workers is not None:
+            integer("--workers", self.workers, minimum=1)
+        # A run that several figures show is labelled by the first.
+        labels = {address(spec): label for label, spec in reversed(labelled)}
+        specs = [spec for _, spec in labelled]
+        with Board(labels, silent=self.json) as board:
+            return execute(specs, self.opened(), workers=self.workers, recompute=self.recompute, watch=board)
+
+
+def counted(items: Iterable[T], total: int, what: str, *, silent: bool) -> Iterator[T]:
+    """The items as they come, with a bar on a terminal that is gone at the end."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    hidden = silent or not console.is_terminal
+    return iter(track(items, what, total, console=console, transient=True, disable=hidden))
+
+
+def print_json(value: Any) -> None:
+    """NaN and infinity, which JSON does not have, become null."""
+    strict = json.loads(json.dumps(value, default=_plain), parse_constant=lambda name: None)
+    json.dump(strict, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+    print()
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for k, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=k == 0)
+    for row in rows:
+        table.add_row(*row)
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal:  # a pipe has no width of its own: do not fold what a program may read
+        console.width = 200
+    # Rich ends the program with code 1 where a reader has gone; what it lays out is printed as everything else is.
+    with console.capture() as text:
+        console.print(table)
+    print(text.get(), end="")
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,136 @@
+"""steppe verify: the claims of the papers, measured; and steppe report, the same from what is in the store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tyro
+
+from steppe.cli._shared import Computing, Stored, counted, print_json, print_table
+from steppe.experiments import Claim, Figure, Paper, Scale
+
+if TYPE_CHECKING:
+    from steppe.experiments import Measured
+    from steppe.store import Store
+
+
+@dataclass(frozen=True)
+class Verify(Computing):
+    """Compute what the claims need and judge them. Exit code 1 if one fails that should hold.
+
+    Examples: steppe verify · steppe verify wen2023 --scale paper · steppe verify wen2023/fig4b-attains-bound --json
+    · steppe verify wen2023/fig4b (the claims on this figure) · steppe verify 'conflicting-biases/net-*'
+    """
+
+    targets: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Papers, claims (PAPER/CLAIM), figures (PAPER/FIGURE: the claims on it), or patterns. Default: all papers."""
+    scale: Scale = "smoke"
+    """smoke: seconds a claim. paper: the papers' own sizes."""
+    report: Path | None = None
+    """Also write a self-contained HTML page with the table and all figures; or .md: the table alone."""
+
+    def __call__(self) -> int:
+        from steppe.experiments import runs_needed
+
+        chosen = _chosen(self.targets)
+        drawn = self.report is not None and self.report.suffix != ".md"
+        figures = [figure for _, figures, _ in chosen for figure in figures] if drawn else []
+        claims = [claim for _, _, claims in chosen for claim in claims]
+        self.entries(runs_needed(claims, self.scale, figures=figures))
+        return _judge(chosen, self.scale, self.opened(), self.report, as_json=self.json, workers=self.workers)
+
+
+@dataclass(frozen=True)
+class Report(Stored):
+    """The table of claims and the figures as one HTML page, from the runs in the store; nothing is computed.
+
+    Examples: steppe report wen2023 --scale paper --out report.html
+    · steppe report --out claims.md (the table alone, in Markdown)
+    """
+
+    targets: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Papers, claims (PAPER/CLAIM), figures (PAPER/FIGURE: the claims on it), or patterns. Default: all papers."""
+    scale: Scale = "smoke"
+    """Which runs to judge."""
+    out: Path = Path("report.html")
+    """The page to write: HTML with the figures inside, or Markdown where the name ends in .md."""
+
+    def __call__(self) -> int:
+        return _judge(_chosen(self.targets), self.scale, self.opened(), self.out, as_json=self.json)
+
+
+Chosen = list[tuple[Paper, list[Figure], list[Claim]]]
+
+
+def _chosen(targets: Sequence[str]) -> Chosen:
+    """Papers with the figures and claims that are meant; only these papers are imported."""
+    from steppe.papers import names, paper
+
+    chosen: Chosen = []
+    for target in targets or names():
+        head, slash, pattern = target.partition("/")
+        found = paper(head)
+        figures, claims = found.matching(pattern) if slash else (found.figures, found.claims)
+        named = [claim for claim in found.claims if claim in claims or any(f in figures for f in claim.needs)]
+        # What is drawn: with a paper all its figures, with claims the figures that they need.
+        shown = {f.id: f for f in figures} | {f.id: f for claim in named for f in claim.needs}
+        chosen.append((found, list(shown.values()), named))
+    return chosen
+
+
+def _judge(
+    chosen: Chosen, scale: Scale, store: "Store", report: Path | None, *, as_json: bool, workers: int | None = None
+) -> int:
+    from steppe.experiments import measure_all
+
+    claims = [(paper, claim) for paper, _, claims in chosen for claim in claims]
+    measured = measure_all(claims, scale, store, workers=workers)
+    results = list(counted(measured, len(claims), "claims", silent=as_json))
+    if as_json:
+        print_json(results)
+    else:
+        print_table("", ("claim", "expected", "measured", "verdict", "detail"), [_row(r) for r in results])
+        good = sum(r.as_expected and r.verdict != "not-run" for r in results)
+        print(f"\n{good} of {len(results)} claims are as expected at {scale} scale")
+    if report is not None:
+        _write_page(chosen, results, scale, store, report, workers, silent=as_json)
+        if not as_json:
+            print(f"wrote {report}")
+    return 0 if all(r.as_expected for r in results) else 1
+
+
+def _row(r: "Measured") -> tuple[str, ...]:
+    note = " (misprint, as expected)" if r.misprint and r.verdict == "fails" else ""
+    return r.id, r.expected, "" if r.measured is None else f"{r.measured:.4g}", r.verdict + note, r.detail
+
+
+def _write_page(
+    chosen: Chosen,
+    results: "Sequence[Measured]",
+    scale: Scale,
+    store: "Store",
+    report: Path,
+    workers: int | None,
+    *,
+    silent: bool,
+) -> None:
+    from steppe import __version__
+    from steppe.experiments import Drawing
+    from steppe.report import markdown, page
+    from steppe.sweep import map_processes
+
+    report.parent.mkdir(parents=True, exist_ok=True)
+    if report.suffix == ".md":
+        report.write_text(markdown(results), encoding="utf-8")
+        return
+    shown = [(paper, figure) for paper, figures, _ in chosen for figure in figures]
+    drawing = Drawing(scale, store, report.parent / "figures")
+    pngs = map_processes(drawing, [(paper, figure.id) for paper, figure in shown], workers=workers)
+    drawn = counted(pngs, len(shown), "figures", silent=silent)
+    pictures = [
+        (f"{figure.name}: {figure.title} ({scale} scale)", png)
+        for (_, figure), png in zip(shown, drawn, strict=True)
+        if png is not None
+    ]
+    report.write_text(page(results, pictures, version=__version__), encoding="utf-8")

@@ -1,0 +1,138 @@
+"""A finished sweep, read: its ends at one goal, its critical rate, its trajectories; and the panels that show them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LOSSES = {"half_mse": "MSE", "cross_entropy": "CE"}
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The ends of one sweep at one loss goal."""
+
+    entry: Any
+    goal: float
+
+    @property
+    def table(self) -> dict[str, NDArray[Any]]:
+        """The columns of the runs that reached the goal, in the order of their rates."""
+        curves = self.entry.curves
+        keep = np.isclose(curves["goal"], self.goal, rtol=1e-9, atol=0) & (curves["outcome"] == 0)
+        return {name: column[keep] for name, column in curves.items()}
+
+    @property
+    def flow(self) -> dict[str, float]:
+        """The same numbers at the end of the flow; unknown ones are missing."""
+        columns = self.entry.result["flow"]
+        k = int(np.argmin(np.abs(np.array(columns["goal"]) / self.goal - 1)))
+        return {name: column[k] for name, column in columns.items() if column[k] is not None}
+
+    @property
+    def critical(self) -> float:
+        """η_c = 2/s_GF."""
+        return self.flow["critical"]
+
+    @property
+    def loss(self) -> str:
+        name: str = self.entry.spec["setting"]["loss"]
+        return name
+
+    @property
+    def title(self) -> str:
+        """In two lines: network and data; loss, start and goal."""
+        s = self.entry.spec["setting"]
+        size = f" {s['width']}×{s['depth']}" if s["architecture"] == "fcn" else ""
+        kind = {"standard": "", "kernel": " kernel", "mup": " μP"}[s["parameterisation"]]
+        start = "" if s["scale"] == 1 else f", start ×{s['scale']:g}"
+        n = f"-{s['n']}" if s["n"] else ""
+        model = f"{s['architecture']}-{s['activation']}{size}{kind}"
+        return f"{model}, {s['data']}{n}\n{_LOSSES[s['loss']]}, seed {s['seed']}{start}, loss {self.goal:g}"
+
+    @property
+    def rates(self) -> list[float]:
+        """All rates, also those that did not reach the goal."""
+        rates: list[float] = self.entry.result["runs"]["lr"]
+        return rates
+
+    def path(self, k: int) -> dict[str, NDArray[Any]]:
+        """What the run at the k-th of all rates recorded on the way."""
+        params, prefix = self.entry.params, f"path/{k}/"
+        return {name.removeprefix(prefix): a for name, a in params.items() if name.startswith(prefix)}
+
+
+def at_last_goal(entry: Any) -> Ends:
+    return Ends(entry, entry.spec["goals"][-1])
+
+
+def at_every_goal(entry: Any) -> list[Ends]:
+    return [Ends(entry, goal) for goal in entry.spec["goals"]]
+
+
+def row_summary(entry: Any) -> dict[str, Any]:
+    """A finished sweep in numbers: its setting, its critical rate, and a summary of its ends at the last goal."""
+    from steppe.rates import summary
+
+    ends = at_last_goal(entry)
+    flow = {name: ends.flow[name] for name in ("initial_sharpness", "largest_sharpness")}
+    setting = {"setting": ends.title.replace("\n", ", ")} | flow | {"critical_rate": ends.critical}
+    return setting | summary(ends.table, ends.critical) | {"rates": len(ends.rates)}
+
+
+# The panels: one quantity of the ends against the rate, or of three runs against the time.
+
+
+def panel(ends: Ends, quantity: str, *, fine: bool = False, titled: bool = True) -> dict[str, Any]:
+    """A panel of `steppe.rates.draw`. `fine`: only rates up to 6/s_GF, the paper's fine grid."""
+    from steppe.rates import _draw
+
+    table, flow = ends.table, ends.flow
+    keep = table["lr"] <= 3 * ends.critical * 1.0001 if fine else np.full(len(table["lr"]), True)
+    kept = {name: column[keep] for name, column in table.items()}
+    smoothed = ends.loss == "cross_entropy"
+    return _draw.panel(kept, flow, quantity, smoothed=smoothed) | {"title": ends.title if titled else ""}
+
+
+def layers_panel(ends: Ends, norm: str, *, titled: bool = True) -> dict[str, Any]:
+    """The norm of each weight matrix minus its value at the smallest rate (figure 14)."""
+    from steppe.rates._draw import LABELS, RATE, line, series_of
+
+    table = ends.table
+    names = [name for name in table if name.startswith(norm + "[") and name.endswith("['W']")]
+    colours = ("blue", "orange", "green", "pink", "sky", "red", "ink")
+    series = [
+        series_of(table["lr"], table[name] - table[name][0], "joined", colours[k % len(colours)], f"layer {k + 1}")
+        for k, name in enumerate(names)
+    ]
+    places = [line(ends.critical, "critical rate $\\eta_c$", "orange", "--")]
+    title = ends.title if titled else ""
+    return {"x": RATE, "y": f"{LABELS[norm]}, growth", "title": title, "series": series, "places": places}
+
+
+def path_panel(ends: Ends, quantity: str, *, titled: bool = True) -> dict[str, Any]:
+    """A quantity along three runs, below, at and far above η_c, against η · iterations (figure 13)."""
+    from steppe.rates._draw import LABELS, line, series_of
+
+    labels = {"loss": "training loss", "distance_l1": "ℓ1 distance to the start"} | dict(LABELS)
+    series, levels = [], []
+    runs = _three_runs(ends)
+    for k, colour in zip(runs, ("blue", "orange", "green"), strict=False):
+        lr, path = ends.rates[k], ends.path(k)
+        # The largest rate differs from sweep to sweep, but a colour has one name in the legend.
+        name = "the largest that reached the loss" if k == runs[-1] else f"η = {lr / ends.critical:.2g} $\\eta_c$"
+        known = np.isfinite(path[quantity])  # sharpness is measured less often than loss and norms
+        series.append(series_of(lr * path["step"][known], path[quantity][known], "line", colour, name))
+        if quantity == "sharpness":
+            levels.append(line(2 / lr, "2/η of each", colour, ":"))
+    one = {"x": "time η · iterations", "y": labels[quantity], "series": series, "levels": levels}
+    return one | {"title": ends.title if titled else ""} | ({"log": "y"} if quantity == "loss" else {})
+
+
+def _three_runs(ends: Ends) -> list[int]:
+    """Of the runs that reached the goal: those nearest to half of η_c and to one and a half, and the largest."""
+    rates = np.array(ends.rates)
+    reached = np.flatnonzero([outcome == "reached" for outcome in ends.entry.result["outcomes"]])
+    near = [int(reached[np.argmin(np.abs(rates[reached] - part * ends.critical))]) for part in (0.5, 1.5)]
+    return sorted({*near, int(reached[-1])})

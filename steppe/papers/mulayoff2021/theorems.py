@@ -1,0 +1,268 @@
+"""The theorems of mulayoff2021, measured on the minima of all figures; and its formulas, on random cases."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from steppe.experiments import Finding
+from steppe.papers.mulayoff2021.descent import CAP, PAPER, network
+from steppe.papers.mulayoff2021.figures import FIG1, FIG3, S_FIG3
+
+ALL = (FIG1, FIG3, S_FIG3)
+Runs = Sequence[Any]
+
+
+def each(figures: Sequence[Runs]) -> Iterator[tuple[Any, int, float]]:
+    """(run, row, step size at its end) of every minimum that counts."""
+    for runs in figures:
+        for run in runs:
+            curves = run.curves
+            factor = run.spec["factor"] if run.spec["below"] > 0 else 1.0
+            for k, (lr, counted) in enumerate(zip(curves["lr"], curves["counted"], strict=True)):
+                if counted:
+                    yield run, k, float(lr) * factor
+
+
+def column(figures: Sequence[Runs], name: str) -> Any:
+    """A column, in the order of `each`."""
+    return np.concatenate([run.curves[name][run.curves["counted"]] for runs in figures for run in runs])
+
+
+# A run that is above a limit where it stopped may not be at a minimum yet. It goes on with its own step size to
+# residuals of 1e-10: slow instabilities have time to show, and kinks are met to 1e-6.
+SETTLED_LOSS, SETTLED_KINK, SETTLED_STEPS = 1e-20, 1e-6, 2_000_000
+
+
+def settled_modes(run: Any, k: int, lr: float) -> Any:
+    """The modes at the minimum where row k settles; None where it does not settle."""
+    from steppe.dynamics._minima import minima
+    from steppe.papers.mulayoff2021.theory import modes
+
+    arrays = run.params
+    done = minima(arrays["x"], arrays["y"], network(arrays, k), [lr], loss=SETTLED_LOSS, max_steps=SETTLED_STEPS)
+    if done.outcome != ("reached",):
+        return None
+    return modes(done.params(0), arrays["x"][:, None], rtol=SETTLED_KINK)
+
+
+def settled_limit(run: Any, k: int, lr: float) -> tuple[float, bool]:
+    """(least λ_max η/2 of all modes, whether there are kinks) once settled; infinite where it does not settle."""
+    from steppe.papers.mulayoff2021.theory import lower_sharpness
+
+    modes = settled_modes(run, k, lr)
+    if modes is None:
+        return float("inf"), False
+    return lower_sharpness(modes, cap=CAP).upper * lr / 2, len(modes.kinks) > 0
+
+
+def settled_bound(run: Any, k: int, lr: float) -> float:
+    """λ_max^upper over the bound of Theorem 2 once settled; infinite where it does not settle."""
+    from steppe.papers.mulayoff2021.theory import theorem_2, upper_sharpness
+
+    modes = settled_modes(run, k, lr)
+    if modes is None:
+        return float("inf")
+    bound = theorem_2(lr, modes.largest_entry(), modes.crowd, len(modes.x))
+    return upper_sharpness(modes, cap=CAP).upper / bound
+
+
+@PAPER.claim(
+    "lemma1-limit", "Lemma 1, Figure 3",
+    "GD settles only at minima with λ_max ≤ 2/η; where there are kinks, in one of the modes.",
+    "λ_max η/2 ≤ 1 where runs stop, or else, once settled, in a mode", needs=ALL,
+)  # fmt: skip
+def sharpness_below_limit(*figures: Runs) -> Finding:
+    """A run above 2/η where it stopped goes on until it settles, and must then have a mode that is not above 2/η.
+
+    Lemma 1 is about minima where the loss is twice differentiable. A run stopped at 1e-8 need not be at a minimum yet,
+    and most minima have kinks, where the Hessian jumps between modes from step to step.
+    """
+    minima = list(each(figures))
+    ratios = column(figures, "sharpness") * np.array([lr for *_, lr in minima]) / 2
+    above = [minimum for minimum, ratio in zip(minima, ratios, strict=True) if ratio > 1]
+    after = [settled_limit(*minimum) for minimum in above]
+    kinked = sum(has_kinks for _, has_kinks in after)
+    largest = max([ratio for ratio, _ in after], default=float(ratios.max()))
+    detail = (
+        f"{len(ratios)} runs, median {np.median(ratios):.4g}. Where they stop, at loss 1e-8, {len(above)} are above 1, "
+        f"{ratios.max():.5g} at most; settled, {kinked} of these have kinks, the least mode is {largest:.5g} at most"
+    )
+    return Finding(largest, largest <= 1, detail)
+
+
+@PAPER.claim(
+    "thm1-bound", "Theorem 1", "∫|f″| g ≤ 1/η − ½ for every function that GD converges to.", "ratio ≤ 1 at every run",
+    needs=ALL,
+)  # fmt: skip
+def function_below_bound(*figures: Runs) -> Finding:
+    rates = np.array([lr for *_, lr in each(figures)])
+    ratios = column(figures, "weighted") / (1 / rates - 0.5)
+    return Finding(ratios.max(), bool(ratios.max() <= 1), f"{len(ratios)} runs, median {np.median(ratios):.4g}")
+
+
+@PAPER.claim(
+    "lemma4-chain", "Lemma 4, (S33) to (S42)", "λ_max ≥ ‖Φ1‖²/n² ≥ … ≥ 1 + 2 Σ|w₁w₂| g(τ) ≥ 1 + 2 ∫|f″| g.",
+    "every link ≥ the next, every run", needs=ALL,
+)  # fmt: skip
+def chain_holds(*figures: Runs) -> Finding:
+    slack = column(figures, "slack")
+    # The rounding of sums of a thousand terms.
+    return Finding(slack.min(), bool(slack.min() >= 1 - 1e-10), f"{len(slack)} runs, six links each")
+
+
+def certified(name: str) -> Callable[..., Finding]:
+    def check(*figures: Runs) -> Finding:
+        gaps = column(figures, name)
+        return Finding(gaps.max(), bool(gaps.max() <= 1e-6), f"{len(gaps)} runs, relative gap")
+
+    return check
+
+
+PAPER.claim(
+    "flattest-certified", "Supplement XI, (S82) to (S86)",
+    "The flattest implementation is found and certified for every run.", "relative gap ≤ 1e-6", needs=ALL,
+)(certified("flattest_gap"))  # fmt: skip
+PAPER.claim(
+    "flattest-s88", "Supplement XI, (S88)", "The top eigenvector alone is a certificate, in all simulations.",
+    "relative gap ≤ 1e-6", needs=ALL,
+)(certified("top_gap"))  # fmt: skip
+
+
+@PAPER.claim(
+    "flattest-between", "Lemma 4, Figure 3", "1 + 2∫|f″|g ≤ flattest implementation ≤ the minimum that GD found.",
+    "both ratios ≥ 1", needs=ALL,
+)  # fmt: skip
+def flattest_in_between(*figures: Runs) -> Finding:
+    """The smaller of the two ratios."""
+    above = column(figures, "sharpness") / column(figures, "flattest")
+    below = column(figures, "flattest") / column(figures, "function")
+    least = min(above.min(), below.min())
+    detail = (
+        f"λ_max is {np.median(above):.3g} (median; {above.max():.3g} at most) times the flattest implementation's, "
+        f"and that {np.median(below):.3g} times the bound"
+    )
+    return Finding(float(least), bool(least >= 1 - 1e-9), detail)
+
+
+@PAPER.claim(
+    "flattest-gd", "Supplement XI", "GD on β finds the flattest implementation.",
+    "at most 1% above the certified minimum, never below", needs=(FIG3,),
+)  # fmt: skip
+def descent_finds_flattest(runs: Runs) -> Finding:
+    """Gradient descent on β for a few minima: how far above the certified minimum it ends."""
+    from steppe.papers.mulayoff2021.theory import descent_on_beta
+
+    excesses = []
+    for run in runs:
+        counted = np.flatnonzero(run.curves["counted"]).tolist()
+        for k in counted[:: max(1, len(counted) - 1)][:2]:
+            arrays = run.params
+            least, _ = descent_on_beta(network(arrays, k), arrays["x"][:, None], steps=2_000)
+            excesses.append(least / float(run.curves["flattest"][k]) - 1)
+    detail = f"{len(excesses)} runs, 2,000 steps each: from {min(excesses):.1e} to {max(excesses):.1e} above"
+    return Finding(max(excesses), min(excesses) >= -1e-9 and max(excesses) <= 1e-2, detail)
+
+
+@PAPER.claim(
+    "thm2-bound", "Theorem 2, (S74)", "Minima with kinks: λ_max^upper is below the bound of Theorem 2.",
+    "ratio ≤ 1 at every run, settled where it was above", needs=ALL,
+)  # fmt: skip
+def kinks_below_bound(*figures: Runs) -> Finding:
+    """λ_max^upper over the bound of Theorem 2 (S75, corrected). A run above it where it stopped goes on."""
+    ratios = column(figures, "upper_sharpness_most") / column(figures, "theorem_2")
+    minima = zip(each(figures), ratios, strict=True)
+    after = [settled_bound(*minimum) if ratio > 1 else float(ratio) for minimum, ratio in minima]
+    kinks, excursion = column(figures, "kinks"), column(figures, "excursion")
+    detail = (
+        f"{np.mean(kinks > 0):.0%} of {len(kinks)} runs end with neurons on a training point (median "
+        f"{np.median(kinks):.0f} of 80); {int((ratios > 1).sum())} above 1 where they stop, by {ratios.max() - 1:.0e}; "
+        f"simulated nearby, {np.mean(excursion <= 1 + 1e-9):.0%} never leave the ball, the worst reaches "
+        f"{excursion.max():.3g} radii"
+    )
+    return Finding(max(after), max(after) <= 1, detail)
+
+
+@PAPER.claim(
+    "lemma1-sgd", "Lemma 1", "SGD with any batch size is unstable where λ_max > 2/η.",
+    "E‖u‖² grows at η = 1.01 · 2/λ_max for every batch size", needs=(FIG3,),
+)  # fmt: skip
+def sgd_unstable_beyond_limit(runs: Runs) -> Finding:
+    """The least growth of E‖u‖² in a step just beyond 2/λ_max, over batch sizes and three minima."""
+    from steppe.papers.mulayoff2021 import theory
+
+    run, growths = runs[0], []
+    stable: dict[int, list[float]] = {}
+    counted = np.flatnonzero(run.curves["counted"]).tolist()
+    for k in counted[:: max(1, len(counted) // 3)][:3]:
+        modes = theory.modes(network(run.params, k), run.params["x"][:, None])
+        tangents = modes.tangents(modes.active)
+        K = tangents @ tangents.T
+        limit = 2 / modes.sharpness(modes.active)
+        for batch in (1, 2, 5, len(K)):
+            growths.append(theory.growth(K, 1.01 * limit, batch_size=batch))
+            stable.setdefault(batch, []).append(theory.largest_stable_lr(K, batch_size=batch, rtol=1e-3) / limit)
+    ranges = [f"batch {b}: {min(v):.3f} to {max(v):.3f}" for b, v in stable.items()]
+    return Finding(min(growths), min(growths) > 1, "largest stable η over 2/λ_max: " + ", ".join(ranges))
+
+
+# Formulas, as printed and corrected.
+
+
+def root_residual(*, printed: bool) -> Callable[[], Finding]:
+    """How far (S75) is from solving the equation whose root it should be, over a grid of η, C, p and n."""
+
+    def check() -> Finding:
+        import itertools
+        import math
+
+        from steppe.papers.mulayoff2021.theory import theorem_2, theorem_2_as_printed
+
+        bound, worst = theorem_2_as_printed if printed else theorem_2, 0.0
+        for lr, C, p, n in itertools.product((1e-3, 0.1, 1.0), (1.0, 5.0), (1, 4), (4, 10)):
+            value = bound(lr, C, p, n)
+            equation = 2 / lr + 2 * math.sqrt(3 * p / n) * C * math.sqrt(value)
+            worst = max(worst, abs(value / equation - 1))
+        return Finding(worst, worst <= 1e-12, "24 cases; the largest relative residual")
+
+    return check
+
+
+PAPER.misprint(
+    "s75", "(S75)",
+    printed=(
+        "The bound multiplied out solves λ = 2/η + 2√3 C √λ √(p/n), as printed.", "relative residual 0",
+        root_residual(printed=True),
+    ),
+    corrected=("… with the last two terms doubled.", "relative residual 0", root_residual(printed=False)),
+)  # fmt: skip
+
+
+def jump_error(*, printed: bool) -> Callable[[], Finding]:
+    """Slope jumps of random nets, measured on the function, against the weights of the deltas."""
+
+    def check() -> Finding:
+        rng, worst = np.random.default_rng(0), 0.0
+        for _ in range(20):
+            w1, b1, w2 = rng.normal(size=(3, 6))
+            weights = w1 * w2 if printed else np.abs(w1) * w2
+            knots = -b1 / w1
+            apart = np.min(np.abs(knots[:, None] - knots[None]) + np.diag(np.full(6, np.inf)))
+            h = 0.25 * apart
+            left, middle, right = (np.maximum(np.outer(knots + shift, w1) + b1, 0.0) @ w2 for shift in (-h, 0.0, h))
+            # Neighbours are at least 4h away: between left and right f bends only at the knot itself.
+            jumps = (right - 2 * middle + left) / h
+            worst = max(worst, float(np.max(np.abs(jumps - weights) / np.abs(weights))))
+        # The rounding of f, about 1e-16, divided by h, which may be 1e-3.
+        return Finding(worst, worst <= 1e-8, "20 nets of 6 neurons; the largest relative error")
+
+    return check
+
+
+JUMPS = "slope jumps of random nets, relative error 0"
+PAPER.claim(
+    "f2-printed", "Appendix VI, below (S41)", "f″ = Σ w₁ᵢw₂ᵢ δ(x − τᵢ), as printed.", JUMPS, misprint=True,
+)(jump_error(printed=True))  # fmt: skip
+PAPER.claim(
+    "f2-corrected", "Appendix VI, corrected", "f″ = Σ |w₁ᵢ|w₂ᵢ δ(x − τᵢ).", JUMPS,
+)(jump_error(printed=False))  # fmt: skip
