@@ -22,8 +22,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from steppe import data, losses, measures, networks, until, when
+from steppe import activations, data, losses, measures, networks, until, when
 from steppe.dynamics import GD, RK4, Flow, Run, run
+from steppe.estimate import Accuracy
 from steppe.networks import build
 from steppe.problem import Problem
 
@@ -41,7 +42,7 @@ DIGITS, DIGITS_WIDTH, DIGITS_TIME = 500, 50, 100.0
 MNIST, MNIST_WIDTH, MNIST_TIME = 5_000, 200, {"tanh": 1.0, "ReLU": 30.0}
 MNIST_LOSSES, TARGETS = {"tanh": 0.003, "ReLU": 0.001}, {"tanh": 100, "ReLU": 15}
 TO_A_LOSS = {"tanh": Flow(3e-4), "ReLU": Flow(3e-3)}
-ACTIVATIONS = {"tanh": networks.tanh, "ReLU": networks.relu}
+ACTIVATIONS = {"tanh": activations.tanh, "ReLU": activations.relu}
 PEER_STEPS = 20
 PEER = "RK4 at the step 1/λ_max"
 
@@ -129,7 +130,7 @@ def _descent(contest: Contest, end: Array) -> Array:
 
 
 def _sharpness(contest: Contest, w: Array) -> float:
-    return measures.Tracker(rtol=1e-4)(contest.problem, w).value
+    return measures.Tracker(accuracy=Accuracy(1e-4))(contest.problem, w).value
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steppe.dynamics._minima import minima
+from steppe.dynamics import minima
 from steppe.networks import OneHidden
 
 from . import Ratio

@@ -17,7 +17,7 @@ from steppe import kernels, losses
 from steppe.activations import softplus
 from steppe.data import xor
 from steppe.dynamics import GD, SAM, Dynamics, Projected
-from steppe.dynamics._generic import Generic
+from steppe.dynamics._base import Generic
 from steppe.kernels.path import Path, block
 from steppe.kernels.simd import kernel
 from steppe.networks import MLP, SimBN, SimLN, TwoLayer

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from steppe import curvature as operators
 from steppe import data, losses, measures
-from steppe.estimate import Estimate
+from steppe.estimate import Accuracy, Estimate
 from steppe.problem import Problem
 
 from . import Ratio, _torch_peers
@@ -49,16 +49,16 @@ class Tally:
 def measure() -> list[Ratio]:
     """The mean cost of a measurement. Training, compiling and the true value at every point are not counted."""
     problem = _problem()
-    tracker, ours, cold = measures.Tracker(rtol=RTOL), Tally(), Tally()
+    tracker, ours, cold = measures.Tracker(accuracy=Accuracy(RTOL)), Tally(), Tally()
     peers: dict[str, Tally] = {}
     for k, w in enumerate(_trajectory(problem)):
-        truth = measures.sharpness(problem, w, rtol=0.1 * RTOL, key=k).value
+        truth = measures.sharpness(problem, w, accuracy=Accuracy(0.1 * RTOL), key=k).value
         if k == 0:  # the first call of a tracker is a cold start
             tracker(problem, w)
             continue
         ours.add(lambda w=w: _numbers(tracker(problem, w)), truth)  # type: ignore[misc]
         if k % (POINTS // PEER_POINTS) == 0:
-            cold.add(lambda w=w: _numbers(measures.sharpness(problem, w, rtol=RTOL)), truth)  # type: ignore[misc]
+            cold.add(lambda w=w: _numbers(measures.sharpness(problem, w, accuracy=Accuracy(RTOL))), truth)  # type: ignore[misc]
             for name, work in _peers(problem, w, truth).items():
                 peers.setdefault(name, Tally()).add(work, truth)
     return [

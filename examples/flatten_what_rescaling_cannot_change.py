@@ -1,4 +1,7 @@
-"""Sharpness can be made anything by rescaling neurons (Dinh et al. 2017); its least value over rescalings cannot."""
+"""A rescaling of neurons can make sharpness anything (Dinh et al. 2017), but not its least value over rescalings.
+
+Draws both for four networks, to the path in the first argument or to build/.
+"""
 
 import sys
 from pathlib import Path
@@ -40,7 +43,7 @@ def chain(bias):
     return [{"W": drawn(m, d)} | ({"b": drawn(m)} if bias else {}) for d, m in ((6, 8), (8, 8), (8, 2))]
 
 
-# Name: network, parameters, shape of an input, hidden neurons. The residual stream has one scale for all of its layers.
+# Name: network, parameters, shape of an input, hidden neurons. All layers of the residual stream share one scale.
 networks = {
     "fully connected": (dense, chain(bias=False), (6,), None),
     "with biases": (dense, chain(bias=True), (6,), None),
@@ -70,16 +73,16 @@ for name, (network, params, inputs, layers) in networks.items():
             panel[measure]["plain"].append(least.before)
             panel[measure]["invariant"].append(least.value)
     panels.append(panel)
-    # The same by the measures themselves, at the last rescaling.
-    assert np.isclose(steppe.measures._trace(problem, w).value, panel["trace"]["plain"][-1], rtol=1e-6)
+    # The measures give the same numbers at the last rescaling.
+    assert np.isclose(steppe.measures.trace(problem, w).value, panel["trace"]["plain"][-1], rtol=1e-6)
     assert steppe.measures.invariant_trace(problem, w, layers=layers).value == panel["trace"]["invariant"][-1]
     low, *_, high = sorted(panel["sharpness"]["plain"])
     print(f"{name}: λ_max from {low:.3g} to {high:.3g},", end=" ")
     print(f"least over rescalings {least.value:.6g} for the trace, {panel['sharpness']['invariant'][-1]:.6g} for λ_max")
 
 numbers = {"title": "One function, many parameters: rescaling moves flatness, not its least value", "panels": panels}
-if len(sys.argv) > 1:
-    figures.save(figures.rescaling(numbers), numbers, Path(sys.argv[1]))
+stem = Path(sys.argv[1] if len(sys.argv) > 1 else "build/flatten_what_rescaling_cannot_change")
+print("wrote", *figures.save(figures.rescaling(numbers), numbers, stem))
 
 for panel in panels:
     for measure in ("sharpness", "trace"):

@@ -1,4 +1,7 @@
-"""The spectrum of a trained network: density with error band, and the sharpness with its certified interval."""
+"""The spectrum of a trained network: its density with an error band, and the sharpness with its interval.
+
+Draws them with the limit 2/η, to the path in the first argument or to build/.
+"""
 
 import sys
 from pathlib import Path
@@ -16,7 +19,7 @@ start = network.init(d=12, width=80, rng=np.random.default_rng(0))
 problem = steppe.Problem(network, start, data.x, data.y, loss=steppe.losses.half_mse)
 run = steppe.run(problem, steppe.dynamics.GD(LR), stop=steppe.until.loss(1e-3) | steppe.until.steps(100_000))
 
-sharpness = measures.sharpness(problem, run.w, rtol=1e-3, key=0)
+sharpness = measures.sharpness(problem, run.w, key=0)
 density = measures.density(problem, run.w, probes=16, key=0)
 print(f"{run.outcome} after {run.steps} steps: λ_max in [{sharpness.lower:.4f}, {sharpness.upper:.4f}]")
 print(f"{sharpness.matvecs} products; the limit of stability 2/η is {2 / LR:.0f}")
@@ -32,8 +35,8 @@ numbers = {
     "confidence": sharpness.confidence,
     "lr": LR,
 }
-if len(sys.argv) > 1:
-    figures.save(figures.spectrum(numbers), numbers, Path(sys.argv[1]))
+stem = Path(sys.argv[1] if len(sys.argv) > 1 else "build/spectral_density")
+print("wrote", *figures.save(figures.spectrum(numbers), numbers, stem))
 
 trace = measures.trace(problem, run.w).value
 means = [measures.density(problem, run.w, probes=2, key=k).mean() for k in range(1, 9)]

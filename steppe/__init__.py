@@ -18,6 +18,7 @@ _HOMES = {
     "Store": "steppe.store",
 }
 _MODULES = (
+    "activations",
     "curvature",
     "data",
     "dynamics",
@@ -34,6 +35,7 @@ _MODULES = (
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from steppe import activations as activations
     from steppe import curvature as curvature
     from steppe import data as data
     from steppe import dynamics as dynamics

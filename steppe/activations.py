@@ -1,4 +1,4 @@
-"""Activations with their derivatives: those of the networks, and the homogeneous ones of multi-index."""
+"""Activations σ with their derivatives: `Activation` for networks, and `Homogeneous` for the theory of multi-index."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,14 +12,34 @@ from jax import Array
 
 from steppe import check
 
-# Activations with what the exact formulas need: σ, σ′ and σ″ (almost everywhere).
+__all__ = [
+    "Activation",
+    "Homogeneous",
+    "leaky",
+    "leaky_relu",
+    "linear",
+    "monomial",
+    "quadratic",
+    "rectifier",
+    "relu",
+    "relu_power",
+    "softplus",
+    "tanh",
+]
 
 Elementwise = Callable[[Array], Array]
 
 
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
 @dataclass(frozen=True)
 class Activation:
-    """σ with its derivatives; `leak` is the slope left of 0 where σ is made of two straight pieces, else None."""
+    """σ with σ′ (`slope`) and σ″ (`curvature`, almost everywhere).
+
+    `leak` is the slope left of 0 if σ consists of two straight pieces that meet at 0, else None.
+    """
 
     name: str
     value: Elementwise = field(repr=False, compare=False)
@@ -35,11 +55,11 @@ class Activation:
         return self.leak is not None
 
 
-def refuse_other(activation: Activation) -> None:
-    """Names are for the command line."""
+def check_activation(activation: Activation) -> None:
+    """Raises for the name of an activation: names are for the command line."""
     if not callable(activation):
-        remedy = "Pass for example steppe.networks.tanh."
-        check.refuse("activation", "an activation of steppe.networks", activation, remedy)
+        remedy = "Pass for example steppe.activations.tanh."
+        check.refuse("activation", "an activation of steppe.activations", activation, remedy)
 
 
 # σ′(0) = 0 as in jax.nn.relu and in the papers' 1[h > 0].
@@ -75,12 +95,9 @@ softplus = Activation("softplus", jax.nn.softplus, jax.nn.sigmoid, _sigmoid_slop
 tanh = Activation("tanh", jnp.tanh, _tanh_slope, lambda h: -2 * jnp.tanh(h) * _tanh_slope(h))
 
 
-# Activations of two monomials, σ(z) = α₊ z^c for z > 0 and α₋ |z|^c for z < 0: all that multi-index allows.
-
-
 @dataclass(frozen=True)
 class Homogeneous:
-    """σ(z) = positive · z^degree for z > 0 and negative · |z|^degree for z < 0, degree ≥ 1.
+    """σ(z) = positive · z^degree for z > 0 and negative · |z|^degree for z < 0, degree ≥ 1: the class of multi-index.
 
     >>> Homogeneous(1.0, 1.0, 2)(np.array([3.0, -2.0])).tolist(), linear(np.array([3.0, -2.0])).tolist()
     ([9.0, 4.0], [3.0, -2.0])
@@ -111,11 +128,11 @@ class Homogeneous:
 
     @property
     def activation(self) -> Activation:
-        """The same for networks, with its derivatives."""
+        """The same function as an `Activation`, for networks."""
         return _activation(self.positive, self.negative, self.degree)
 
 
-@cache  # one object for each, so that equal problems share compiled code
+@cache  # one object for each function, so that equal problems share compiled code
 def _activation(positive: float, negative: float, c: float) -> Activation:
     if c == 1 and positive == 1:
         return relu if negative == 0 else leaky_relu(-negative)
@@ -124,7 +141,7 @@ def _activation(positive: float, negative: float, c: float) -> Activation:
         return jnp.where(z > 0, positive, jnp.where(z < 0, left, 0.0)).astype(z.dtype)
 
     def size(z: Array, power: float) -> Array:
-        # The derivative of |z|^p at 0 is NaN for p < 1, and 0^0 is 1: a zero is moved away and meets side(0) = 0.
+        # At z = 0 the derivative of |z|^p is NaN for p < 1, and 0^0 is 1: z = 0 becomes 1, and side(0) = 0 cancels it.
         return jnp.abs(jnp.where(z == 0, 1.0, z)) ** power
 
     return Activation(
@@ -147,7 +164,7 @@ def monomial(c: int) -> Homogeneous:
 
 
 def leaky(leak: float) -> Homogeneous:
-    """LeakyReLU: z for z > 0, leak · z for z < 0."""
+    """z for z > 0 and leak · z for z < 0."""
     return Homogeneous(1.0, -check.number("leak", leak), 1)
 
 

@@ -1,12 +1,18 @@
-"""Arguments refused before anything is computed: the error names the argument, the rule, what came, the remedy."""
+"""Checks of arguments before anything is computed: an error names the argument, the rule, what came and the remedy."""
 
 import math
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+__all__ = ["ArgumentError", "finite", "integer", "integers", "number", "numbers", "refuse", "suggest"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
 
 class ArgumentError(ValueError):
-    """A wrong argument; the message says which one, the rule, what came and what to do."""
+    """A wrong argument; the message names it, the rule, what came and the remedy."""
 
 
 def refuse(argument: str, rule: str, got: object, remedy: str) -> NoReturn:
@@ -14,7 +20,7 @@ def refuse(argument: str, rule: str, got: object, remedy: str) -> NoReturn:
 
 
 def integer(argument: str, value: Any, *, minimum: int, remedy: str = "Pass a whole number in that range.") -> int:
-    """A whole number ≥ minimum; 100.0 and 1e5 count, True and 1.5 do not."""
+    """A whole number ≥ minimum; 100.0 and 1e5 are whole, True and 1.5 are not."""
     number = _real(value)
     if not math.isfinite(number) or number != int(number) or number < minimum:
         refuse(argument, f"a whole number ≥ {minimum}", value, remedy)
@@ -35,7 +41,7 @@ def number(
 def numbers(
     argument: str, values: Any, *, minimum: float = -math.inf, above: float = -math.inf, rule: str, remedy: str
 ) -> list[float]:
-    """The different numbers of a list, rising; at least one, each finite, ≥ minimum and > above."""
+    """The distinct numbers of a non-empty list, ascending, each finite, ≥ minimum and > above."""
     listed = _listed(values)
     if not listed:
         refuse(argument, rule, values, remedy)
@@ -43,15 +49,35 @@ def numbers(
 
 
 def integers(argument: str, values: Any, *, minimum: int, remedy: str) -> tuple[int, ...]:
-    """A list of whole numbers ≥ minimum, as it is; it may be empty."""
+    """The whole numbers ≥ minimum of a list, in its order; the list may be empty."""
     listed = _listed(values)
     if listed is None:
         refuse(argument, f"a list of whole numbers ≥ {minimum}", values, remedy)
     return tuple(integer(argument, value, minimum=minimum) for value in listed)
 
 
+def finite(argument: str, array: Any, remedy: str = "Remove or replace the non-finite entries first.") -> None:
+    import numpy as np  # not at the top: the command line starts without numpy
+
+    values = np.asarray(array)
+    if np.issubdtype(values.dtype, np.inexact) and not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
+        raise ArgumentError(f"{argument} must be finite; {bad} of {values.size} entries are NaN or infinite. {remedy}")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A remedy for a mistyped `name`."""
+    import difflib
+
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        return "Did you mean " + " or ".join(repr(c) for c in close) + "?"
+    return "Known: " + ", ".join(known) + "."
+
+
 def _listed(values: Any) -> list[Any] | None:
-    """None for what is no list: a number, a text."""
+    """The values as a list; None for a single number or a text."""
     try:
         return None if isinstance(values, str | bytes) else list(values)
     except TypeError:
@@ -59,7 +85,7 @@ def _listed(values: Any) -> list[Any] | None:
 
 
 def _real(value: Any) -> float:
-    """A number of Python, numpy or JAX as a float; NaN for everything else: True, "3", a list."""
+    """A number of Python, numpy or JAX as a float; NaN for everything else, such as True, "3" or a list."""
     if (
         isinstance(value, bool | str | bytes)
         or getattr(value, "dtype", None) == "bool"
@@ -70,23 +96,3 @@ def _real(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
-
-
-def finite(argument: str, array: Any, remedy: str = "Remove or replace the non-finite entries first.") -> None:
-    import numpy as np
-
-    values = np.asarray(array)
-    if np.issubdtype(values.dtype, np.inexact) and not np.isfinite(values).all():
-        bad = int((~np.isfinite(values)).sum())
-        raise ArgumentError(f"{argument} must be finite; {bad} of {values.size} entries are NaN or infinite. {remedy}")
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """A sentence that helps someone who mistyped `name`."""
-    import difflib
-
-    known = list(known)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
-        return "Did you mean " + " or ".join(repr(c) for c in close) + "?"
-    return "Known: " + ", ".join(known) + "."

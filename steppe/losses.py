@@ -21,6 +21,12 @@ from jax import Array
 
 from steppe import check
 
+__all__ = ["Loss", "cross_entropy", "half_mse", "logistic", "mse"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -42,7 +48,7 @@ class Loss:
 
 
 def _same_shape(predictions: tuple[int, ...], y: np.ndarray) -> None:
-    # (n, 1) against (n,) would broadcast to (n, n) and train on nonsense without a word.
+    # (n, 1) against (n,) would broadcast to (n, n) and train on wrong targets silently.
     if predictions != y.shape:
         check.refuse(
             "y",
@@ -93,7 +99,7 @@ def logistic(*, smoothing: float = 0.0) -> Loss:
     return _logistic(p)
 
 
-@cache  # one object for each p, however it was given, so that equal problems share compiled code
+@cache  # one object for each p, so that equal problems share compiled code
 def _logistic(p: float) -> Loss:
     def example(f: Array, y: Array) -> Array:
         return jnp.mean((1 - p) * jax.nn.softplus(-y * f) + p * jax.nn.softplus(y * f))
@@ -102,8 +108,8 @@ def _logistic(p: float) -> Loss:
 
 
 def ours(loss: Loss) -> bool:
-    """Whether it is a loss of this module, whose derivatives and distribution are known: a user's own may carry the
-    name of one.
+    """Whether it is a loss of this module, whose derivatives and distribution are known. The name is no proof: a user's
+    loss can have the same one.
 
     >>> ours(mse), ours(logistic()), ours(Loss("mse", lambda f, y: jnp.sum((f - y) ** 4), _same_shape))
     (True, True, False)
@@ -112,7 +118,7 @@ def ours(loss: Loss) -> bool:
 
 
 def named(name: str) -> Loss:
-    """The loss of that name, for command lines and files; logistic takes its smoothing after a colon."""
+    """The loss of a name, for command lines and files; the smoothing of logistic follows a colon."""
     fixed = {loss.name: loss for loss in (mse, half_mse, cross_entropy)}
     head, _, tail = name.partition(":")
     if head == "logistic":

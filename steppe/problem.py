@@ -1,4 +1,4 @@
-"""What is minimised: L(w) = (1/n) Σᵢ ℓ(predict(w, xᵢ), yᵢ), with w one flat vector."""
+"""The problem to minimise: L(w) = (1/n) Σᵢ ℓ(predict(w, xᵢ), yᵢ), with w one flat vector."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +12,18 @@ from jax import Array
 from steppe import check
 from steppe.losses import Loss
 
-# Parameters as one flat vector: `w` and the way back to the pytree.
+__all__ = ["Problem", "Unravel", "ravel"]
+
+Predict = Callable[[Any, Any], Array]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 @dataclass(frozen=True)
 class Unravel:
-    """w ↦ the pytree of parameters. Hashable by structure, so that problems of one shape share compiled code."""
+    """The function from w to the pytree of parameters; equal and hashed by structure, to share compiled code."""
 
     treedef: Any
     shapes: tuple[tuple[int, ...], ...]
@@ -28,7 +34,7 @@ class Unravel:
         return sum(int(np.prod(shape)) for shape in self.shapes)
 
     def fits(self, params: Any) -> bool:
-        """Whether it is a pytree of this structure, with arrays of these shapes."""
+        """Whether `params` has this structure and arrays of these shapes."""
         leaves, treedef = jax.tree.flatten(params)
         return bool(treedef == self.treedef) and tuple(np.shape(a) for a in leaves) == self.shapes
 
@@ -42,49 +48,41 @@ class Unravel:
 
 
 def ravel(params: Any) -> tuple[Array, Unravel]:
-    """The flat vector of a pytree of real floating arrays, leaf after leaf in tree order, and the way back."""
+    """The flat vector of a pytree of real floating arrays, leaf after leaf in tree order, and its inverse.
+
+    >>> w, unravel = ravel({"W": jnp.array([[1.0, 2.0]]), "b": jnp.array([3.0])})
+    >>> w.tolist(), unravel(2 * w)["b"].tolist()
+    ([1.0, 2.0, 3.0], [6.0])
+    """
     leaves, treedef = jax.tree.flatten(params)
     if not any(map(np.size, leaves)):
-        check.refuse(
-            "params", "a pytree with at least one array that is not empty", params, "Pass the network's parameters."
-        )
+        rule = "a pytree with at least one array that is not empty"
+        check.refuse("params", rule, params, "Pass the network's parameters.")
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
         where = "params" + jax.tree_util.keystr(path)
         if not isinstance(leaf, Array | np.ndarray | np.generic | float):
-            check.refuse(where, "an array", leaf, "Split off what is not trained: eqx.partition(model, eqx.is_array).")
+            check.refuse(where, "an array", leaf, "Keep the arrays only: eqx.partition(model, eqx.is_array).")
         if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
-            check.refuse(
-                where,
-                "of a real floating type",
-                str(jnp.result_type(leaf)),
-                "Convert it: params.astype(float).",
-            )
+            dtype = str(jnp.result_type(leaf))
+            check.refuse(where, "of a real floating type", dtype, "Convert it: params.astype(float).")
         if getattr(leaf, "dtype", None) == np.float64 and jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
-            check.refuse(
-                where,
-                "at most float32 while JAX runs in 32 bits",
-                "float64",
-                'Call jax.config.update("jax_enable_x64", True) first, or convert it: params.astype("float32").',
-            )
+            remedy = 'Call jax.config.update("jax_enable_x64", True) first, or convert it: params.astype("float32").'
+            check.refuse(where, "at most float32 while JAX runs in 32 bits", "float64", remedy)
         check.finite(where, leaf)
     arrays = [np.asarray(leaf, jnp.result_type(leaf)) for leaf in leaves]
     unravel = Unravel(treedef, tuple(a.shape for a in arrays), tuple(a.dtype for a in arrays))
-    # In numpy: JAX would compile a program for each new shape.
+    # Concatenated by numpy: JAX would compile a program for each new shape.
     return jnp.asarray(np.concatenate([a.ravel() for a in arrays], dtype=jnp.result_type(*arrays))), unravel
-
-
-# What is minimised: L(w) = (1/n) Σᵢ ℓ(predict(w, xᵢ), yᵢ), with w one flat vector.
-
-Predict = Callable[[Any, Any], Array]
 
 
 @final
 @jax.tree_util.register_pytree_node_class
 class Problem:
-    """A network, data and a loss: everything an optimiser or a measure needs.
+    """A network, data and a loss: all that an optimiser or a measure needs.
 
     `predict(params, x)` is any JAX function from a pytree of parameters and a batch of inputs to a batch of
-    predictions; `x` is an array, or a pytree of arrays, with one row an example.
+    predictions. `x` is an array or a pytree of arrays with one row an example. `w0` holds the initial parameters as one
+    flat vector, and `unravel(w)` returns their pytree.
 
     >>> import steppe
     >>> p = Problem(lambda a, x: a * x, jnp.array(1.0), jnp.array([1.0, 2.0]), jnp.zeros(2), steppe.losses.mse)
@@ -105,11 +103,11 @@ class Problem:
         if not isinstance(loss, Loss):
             check.refuse("loss", "a loss of steppe.losses", loss, "Pass for example steppe.losses.mse.")
         w0, unravel = ravel(params)
-        x, y = _data(predict, jax.eval_shape(unravel, w0), x, y, loss, w0.dtype)
+        x, y = _checked_data(predict, jax.eval_shape(unravel, w0), x, y, loss, w0.dtype)
         self.__dict__.update(w0=w0, x=x, y=y, predict=predict, loss_function=loss, unravel=unravel)
 
     def tree_flatten(self) -> tuple[tuple[Array, Any, Array], tuple[Predict, Loss, Unravel]]:
-        """Arrays are traced; what shapes the computation is static, so problems of one kind share compiled code."""
+        """Arrays are traced and all else is static, so that problems of one kind share compiled code."""
         return (self.w0, self.x, self.y), (self.predict, self.loss_function, self.unravel)
 
     @classmethod
@@ -120,7 +118,7 @@ class Problem:
         return problem
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a Problem is frozen: build another one instead of setting {name!r}")
+        raise AttributeError(f"a Problem is frozen: build a new one instead of setting {name!r}")
 
     def __repr__(self) -> str:
         return f"Problem({self.predict}, {self.w0.size} parameters, {len(self)} examples, {self.loss_function.name})"
@@ -136,7 +134,7 @@ class Problem:
         return self.loss_function(self.predictions(w), self.y)
 
     def batch_loss(self, w: Array, index: Array) -> Array:
-        """The mean loss of the examples named by `index`."""
+        """The mean loss of the examples with the numbers in `index`."""
         rows = jax.tree.map(lambda a: a[index], self.x)
         return self.loss_function(self.predict(self.unravel(w), rows), self.y[index])
 
@@ -144,13 +142,13 @@ class Problem:
         return self.batch_loss(w, jnp.asarray(i)[None])
 
     def on(self, x: Any, y: Any) -> "Problem":
-        """The same network, parameters and loss on other data, a test set for example."""
+        """The same network, parameters and loss on other data, such as a test set."""
         params = jax.eval_shape(self.unravel, self.w0)
-        x, y = _data(self.predict, params, x, y, self.loss_function, self.w0.dtype)
+        x, y = _checked_data(self.predict, params, x, y, self.loss_function, self.w0.dtype)
         return Problem.tree_unflatten((self.predict, self.loss_function, self.unravel), (self.w0, x, y))
 
     def vector(self, w: Any) -> Array:
-        """`w` as a flat vector of this problem, refused where it cannot be one. Accepts the pytree too."""
+        """`w`, a flat vector or the pytree of parameters, as a flat vector; raises if it does not fit the problem."""
         rule = f"a flat vector of {self.w0.size} parameters"
         if not (isinstance(w, Array | np.ndarray) and w.shape == self.w0.shape) and self.unravel.fits(w):
             w, _ = ravel(w)
@@ -163,8 +161,8 @@ class Problem:
         return w.astype(self.w0.dtype)
 
 
-def _data(predict: Predict, params: Any, x: Any, y: Any, loss: Loss, dtype: Any) -> tuple[Any, Array]:
-    """x and y on the device, in the precision of the parameters, after every check that needs no computing."""
+def _checked_data(predict: Predict, params: Any, x: Any, y: Any, loss: Loss, dtype: Any) -> tuple[Any, Array]:
+    """x and y as JAX arrays in the precision of the parameters, after all checks that need no computation."""
     y = np.asarray(y)
     check.finite("y", y)
     if y.ndim == 0 or y.shape[0] == 0:
@@ -172,12 +170,8 @@ def _data(predict: Predict, params: Any, x: Any, y: Any, loss: Loss, dtype: Any)
     for leaf in jax.tree.leaves(x):
         check.finite("x", leaf)
         if np.ndim(leaf) == 0 or np.shape(leaf)[0] != y.shape[0]:
-            check.refuse(
-                "x",
-                f"{y.shape[0]} rows, as many as y",
-                f"shape {np.shape(leaf)}",
-                "Give x and y one row an example.",
-            )
+            rule = f"{y.shape[0]} rows, as many as y"
+            check.refuse("x", rule, f"shape {np.shape(leaf)}", "Give x and y one row an example.")
 
     def as_real(a: Any) -> Array:
         a = jnp.asarray(a)
@@ -187,11 +181,7 @@ def _data(predict: Predict, params: Any, x: Any, y: Any, loss: Loss, dtype: Any)
     predictions = jax.eval_shape(predict, params, x)
     shape = getattr(predictions, "shape", None)
     if shape is None or not shape or shape[0] != y.shape[0]:
-        check.refuse(
-            "predict(params, x)",
-            f"an array of {y.shape[0]} rows",
-            predictions,
-            "Return one row for each row of x.",
-        )
+        rule = f"an array of {y.shape[0]} rows"
+        check.refuse("predict(params, x)", rule, predictions, "Return one row for each row of x.")
     loss.check_targets(shape, y)
     return x, jnp.asarray(y) if loss.name == "cross_entropy" else jnp.asarray(y, dtype)

@@ -5,12 +5,14 @@ from typing import TypeVar
 
 from steppe import check
 
+__all__ = ["Stop", "epochs", "loss", "seconds", "steps", "time"]
+
 T = TypeVar("T", int, float)
 
 
 @dataclass(frozen=True)
 class Stop:
-    """The first of its conditions to hold ends the run; None never holds.
+    """A run ends as soon as one of these conditions holds; None never holds.
 
     >>> loss(0.1) | steps(100) | steps(50)
     Stop(loss=0.1, steps=50, epochs=None, time=None, seconds=None)
@@ -40,7 +42,7 @@ def _first(a: T | None, b: T | None) -> T | None:
 
 
 def loss(value: float) -> Stop:
-    """Until L(w) ≤ value: seen at every step of a full-batch dynamics, at the end of every epoch of the others."""
+    """Until L(w) ≤ value. A full-batch dynamics checks it at every step, any other one after every epoch."""
     return Stop(loss=check.number("loss", value))
 
 
@@ -50,15 +52,19 @@ def steps(count: int) -> Stop:
 
 
 def epochs(count: int) -> Stop:
-    """Until `count` passes over the data are done; a step of a full-batch dynamics is one pass."""
+    """Until `count` passes over the data are done. A step of a full-batch dynamics is one pass."""
     return Stop(epochs=check.integer("epochs", count, minimum=0))
 
 
 def time(value: float) -> Stop:
-    """Until the flow w′ = −∇L(w) has run for this time."""
+    """Until the flow w′ = −∇L(w) has reached this time."""
     return Stop(time=check.number("time", value, minimum=0.0))
 
 
 def seconds(value: float) -> Stop:
-    """Until this much wall clock has passed: the one condition that two runs need not meet at the same step."""
+    """Until this much wall clock has passed. Two runs of the same key may stop at different steps."""
     return Stop(seconds=check.number("seconds", value, minimum=0.0))
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

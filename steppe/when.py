@@ -1,6 +1,6 @@
-"""When a run is recorded: at even distances or at even ratios, in steps or in epochs; first and last always.
+"""When a run is recorded: at even distances, at even ratios or at chosen moments; always at its start and its end.
 
-A flow can be recorded at chosen times too.
+Distances and ratios count steps or epochs. A flow can also be recorded at chosen times.
 """
 
 import math
@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from steppe import check
 
+__all__ = ["When", "every", "logarithmic", "steps", "times"]
+
 
 @dataclass(frozen=True)
 class When:
-    """A rising sequence of moments: 0, distance, 2·distance, ... or 0, 1, ratio, ratio², ... rounded to whole ones.
+    """A rising sequence of moments: 0, distance, 2·distance, ..., or 0, 1, ratio, ratio², ... rounded, or `chosen`.
 
     >>> w, t, seen = logarithmic(per_decade=2), 0.0, []
     >>> while t <= 100:
@@ -25,11 +27,14 @@ class When:
     per_decade: int | None = None
     in_epochs: bool = False
     flow_times: tuple[float, ...] | None = None
+    chosen: tuple[int, ...] | None = None
 
     def after(self, moment: float) -> float:
-        """The first moment of the sequence after `moment`; no step is one where times were chosen."""
+        """The first moment of the sequence after `moment`, inf if there is none. Flow times are not moments."""
         if self.flow_times is not None:
             return math.inf
+        if self.chosen is not None:
+            return next((step for step in self.chosen if step > moment), math.inf)
         if self.per_decade is None:
             return (math.floor(moment / self.distance) + 1) * self.distance
         k = 0 if moment < 1 else math.floor(math.log10(moment) * self.per_decade) - 1
@@ -39,7 +44,7 @@ class When:
 
 
 def every(*, steps: int | None = None, epochs: int | None = None) -> When:
-    """Every so many steps, or every so many epochs."""
+    """After every `steps` steps, or after every `epochs` epochs."""
     if (steps is None) == (epochs is None):
         check.refuse("every", "given either steps or epochs", (steps, epochs), "Pass one of them.")
     name, value = ("steps", steps) if epochs is None else ("epochs", epochs)
@@ -47,12 +52,22 @@ def every(*, steps: int | None = None, epochs: int | None = None) -> When:
 
 
 def logarithmic(*, per_decade: int = 20, in_epochs: bool = False) -> When:
-    """At even ratios: `per_decade` moments for each factor of ten, steps or epochs."""
+    """At even ratios: `per_decade` moments for each factor of ten in steps, or in epochs."""
     return When(per_decade=check.integer("per_decade", per_decade, minimum=1), in_epochs=in_epochs)
 
 
+def steps(values: Iterable[int]) -> When:
+    """After these numbers of steps.
+
+    >>> steps([10, 3]).after(3)
+    10
+    """
+    chosen = check.integers("steps", values, minimum=0, remedy="Pass for example [10, 100, 1000].")
+    return When(chosen=tuple(sorted(set(chosen))))
+
+
 def times(values: Iterable[float]) -> When:
-    """At these times of a flow, wherever its steps end.
+    """At these times of a flow, which need not be ends of its steps.
 
     >>> times([10.0, 1.0]).flow_times
     (1.0, 10.0)
@@ -60,3 +75,7 @@ def times(values: Iterable[float]) -> When:
     remedy = "Pass for example numpy.geomspace(1, 1000, 30)."
     chosen = check.numbers("times", values, minimum=0.0, rule="a list of at least one time", remedy=remedy)
     return When(flow_times=tuple(chosen))
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,4 +1,4 @@
-"""The family's problems, each made once so that compiled code is shared, and their dense curvature by autodiff."""
+"""Dense curvature matrices by autodiff, and the shared problems, each made once so that compiled code is shared."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -6,7 +6,7 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 import numpy as np
-from families import FAMILY
+from cases import FAMILY
 
 import steppe
 

@@ -9,7 +9,7 @@ import numpy as np
 import steppe
 from steppe.activations import leaky_relu
 from steppe.flattening import Neurons
-from steppe.flattening._neurons import Arrays, exponents
+from steppe.flattening._neurons import Arrays
 from steppe.networks import MLP, OneHidden, TwoLayer
 from steppe.problem import ravel
 
@@ -25,7 +25,7 @@ def stack(params, x):
 
 
 def flat_list(params, x):
-    """[W, b, v]: arrays without a structure, one output."""
+    """[W, b, v]: a plain list of arrays, one output."""
     W, b, v = params
     return jax.nn.leaky_relu(x @ W.T + b[None], 0.1) @ v
 
@@ -128,6 +128,6 @@ def dense(p, w, bend=None):
 
 def rescaled(p, layers, w, seed):
     """w with random factors from 1e-3 to 1e3 for every neuron."""
-    A, widths = exponents(Arrays.of(p.unravel), layers, w.size)
+    A, widths = Arrays.of(p.unravel).exponents(layers)
     t = np.random.default_rng(seed).uniform(-np.log(1e3), np.log(1e3), sum(widths))
     return jnp.asarray(np.asarray(w) * np.exp(A @ t))

@@ -4,8 +4,8 @@ from functools import cache
 
 import numpy as np
 
+from steppe._random import label_noise, step_key
 from steppe.dynamics import SAM, LabelNoise, Projected
-from steppe.dynamics._wrappers import draw, step_key
 from steppe.networks import SimBN, SimLN
 
 
@@ -121,7 +121,7 @@ def train(p, dynamics, orders, steps, key):
 @cache
 def noise(key, t, size, sigma, dtype):
     """That of step t, whatever the network."""
-    return np.asarray(draw(step_key(key, t), size, sigma, np.empty(0, dtype)))
+    return np.asarray(label_noise(step_key(key, t), size, sigma, np.empty(0, dtype)))
 
 
 def project(params, names, norm):

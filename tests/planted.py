@@ -1,4 +1,4 @@
-"""Matrices whose spectrum is known because it was put there."""
+"""Matrices with a prescribed spectrum."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def plant(eigenvalues: Vector, seed: int) -> Matrix:
 
 
 class Counted:
-    """v ↦ Av, and how often it was asked."""
+    """v ↦ Av, and the number of its calls."""
 
     def __init__(self, A: Matrix) -> None:
         self.A, self.calls = A, 0

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +49,18 @@ def test_even_moments(distance, start):
     following = when.every(steps=distance).after(start)
     assert following % distance == 0
     assert start < following <= start + distance
+
+
+@given(st.lists(st.integers(0, 50)), st.integers(0, 60))
+def test_chosen_moments(chosen, start):
+    later = [step for step in chosen if step > start]
+    assert when.steps(chosen).after(start) == min(later, default=np.inf)
+
+
+def test_chosen_moments_are_whole_numbers():
+    for bad in ([1.5], [-1], 3):
+        with pytest.raises(ArgumentError, match="steps must be"):
+            when.steps(bad)
 
 
 def test_every_needs_one_unit():

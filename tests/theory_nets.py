@@ -1,4 +1,4 @@
-"""Small and obvious: the networks of wen2023 for numpy and jax alike, and the trace of a dense Hessian by autodiff."""
+"""The networks of wen2023 in a few obvious lines, for numpy and jax, and the trace of a dense Hessian by autodiff."""
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ def _sim_ln(eps, params, x):
     a = hidden(params, x)
     square = (a**2).sum(axis=1)
     long = square > eps**2
-    # The root of a number away from 0 in the branch not taken: autodiff carries its NaN through otherwise.
+    # Both branches take the root of a number away from 0: otherwise autodiff would pass on a NaN.
     length = long * (long * square + (1 - long)) ** 0.5 + (1 - long) * eps
     return (a @ params["W2"]) / length
 
@@ -42,7 +42,7 @@ def _sim_bn(x_train, params, x):
     return (hidden(params, x) / scale[None, :]) @ (params["gamma"] * params["W2"])
 
 
-# As pytrees: another ε or training set is no reason to compile again.
+# Pytrees: another ε or training set needs no new compilation.
 mlp = Partial(_mlp)
 
 
@@ -91,9 +91,9 @@ def _gauss_newton(net, x, params):
 
 
 def padded(params, x, y):
-    """Room sizes, so that one compiled function serves many: silent neurons, absent inputs, examples of weight 0.
+    """Sizes rounded up, so that one compiled function serves many: silent neurons, inputs of 0, examples of weight 0.
 
-    None of them has a gradient, so the trace stays what it is (`test_widen` compares with and without).
+    None of them has a gradient, so the trace does not change (`test_generalising` compares with and without).
     """
     n, d, m = len(y), x.shape[1], len(params["W1"])
     rows, columns, width = (size * (1 + (k - 1) // size) for k, size in ((n, 16), (d, 8), (m, 16)))

@@ -42,7 +42,7 @@ class Critical(Computing):
 
     def __call__(self) -> int:
         from steppe.check import ArgumentError
-        from steppe.papers.conflicting_biases.networks_table import rows
+        from steppe.papers.conflicting_biases.table_1 import rows
 
         if self.target is None:
             return self._list(rows())
@@ -60,8 +60,7 @@ class Critical(Computing):
 
         from steppe import rates, until
         from steppe.cli._board import Board
-        from steppe.rates import summary
-        from steppe.rates._reading import told
+        from steppe.rates import summary, summary_lines
 
         stop = None if self.seconds is None else until.seconds(self.seconds)
         problem, test = problems(target)
@@ -84,7 +83,7 @@ class Critical(Computing):
         self._show(found)
         print()
         print_table("", *ends_rows(ends, [d.lr for d in swept.descents], outcomes, reached[-1].rate))
-        print("\n" + "\n".join([*told(came_to), *(f"wrote {path}" for path in written)]))
+        print("\n" + "\n".join([*summary_lines(came_to), *(f"wrote {path}" for path in written)]))
         return _code(found)
 
     def _list(self, rows: Any) -> int:
@@ -100,9 +99,9 @@ class Critical(Computing):
         from dataclasses import replace
 
         from steppe.check import numbers
-        from steppe.papers.conflicting_biases.networks_scales import spec
-        from steppe.papers.conflicting_biases.networks_specs import critical_of
-        from steppe.papers.conflicting_biases.networks_table import row
+        from steppe.papers.conflicting_biases.network_runs import critical_of
+        from steppe.papers.conflicting_biases.network_scales import spec
+        from steppe.papers.conflicting_biases.table_1 import row
 
         swept = spec(row(name), self.scale)
         if self.losses:
@@ -113,18 +112,17 @@ class Critical(Computing):
         return self._sweep(name, swept) if self.sweep else code
 
     def _sweep(self, name: str, swept: Any) -> int:
-        from steppe.papers.conflicting_biases.networks_ends import last
-        from steppe.papers.conflicting_biases.networks_report import row_summary
-        from steppe.rates._reading import told
+        from steppe.papers.conflicting_biases.network_ends import at_last_goal, row_summary
+        from steppe.rates import summary_lines
 
         (entry,) = self.entries([(f"sweep of {name}", swept)])
-        came_to, ends = row_summary(entry), last(entry)
+        came_to, ends = row_summary(entry), at_last_goal(entry)
         if self.json:
             print_json(came_to)
             return 0
         print()
         print_table("", *ends_rows(ends.table, ends.rates, entry.result["outcomes"], ends.critical))
-        print("\n" + "\n".join([came_to["setting"], *told(came_to)]))
+        print("\n" + "\n".join([came_to["setting"], *summary_lines(came_to)]))
         return 0
 
     def _show(self, found: "tuple[Found, ...]", *, quiet: bool = False) -> int:

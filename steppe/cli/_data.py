@@ -11,7 +11,7 @@ import tyro
 from steppe.cli._shared import Output, print_json, print_table
 
 if TYPE_CHECKING:
-    from steppe.data._formats import Status
+    from steppe.data._files import Status
     from steppe.data._importing import Imported
     from steppe.data._registry import DataSet
 
@@ -36,7 +36,7 @@ class Data(Output):
         return actions[self.action]()
 
     def _list(self) -> int:
-        from steppe.data._formats import status
+        from steppe.data._files import status
 
         statuses = [s for data_set in self._sets() for s in status(data_set, self.data)]
         if self.json:
@@ -48,9 +48,9 @@ class Data(Output):
         return 0
 
     def _check(self) -> int:
-        from steppe.data._formats import status
+        from steppe.data._files import status
 
-        statuses = [s for data_set in self._sets() for s in status(data_set, self.data, look=True)]
+        statuses = [s for data_set in self._sets() for s in status(data_set, self.data, read=True)]
         if self.json:
             print_json(statuses)
         else:

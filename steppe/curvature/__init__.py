@@ -1,4 +1,19 @@
-"""Curvature as products with vectors: each kind is called with (problem, w) and gives an `Operator`."""
+"""Curvature as products with vectors: a kind of matrix, called with (problem, w), returns an `Operator`.
+
+This room is the seam between measures and backends: only here does a measure meet JAX. Another backend, with its own
+kind of problem, provides for that problem
+
+1. `_inputs`: `vector`, `reproducible` and `prepared`, w as a checked flat vector, and `predictions` and `loss_value`
+   at it, as numpy values;
+2. `Curvature.__call__` for `hessian`, `gauss_newton`, `residual`, `fisher` and `empirical_fisher`, and `smaller` for
+   those with a Gram matrix: an `Operator` with `size`, `dtype` and operator(v) for numpy vectors, computed with
+   `statistics` and within `memory`;
+3. `_traces.ExactTraces`: whether exact traces are affordable, and their values as numpy numbers;
+4. `_increase.Increase`: L(w + step) − L(w) for batches of random steps, its rounding, and its largest value in a ball;
+5. `_kinks.kinks`: the kinks of the network near w, or `Kinks(())` if the backend cannot find them.
+
+Measures of parameters alone (norms, distance) take `problem.unravel`; the invariant measures belong to `flattening`.
+"""
 
 from steppe.curvature._matrices import empirical_fisher as empirical_fisher
 from steppe.curvature._matrices import fisher as fisher
@@ -6,11 +21,8 @@ from steppe.curvature._matrices import gauss_newton as gauss_newton
 from steppe.curvature._matrices import gram as gram
 from steppe.curvature._matrices import hessian as hessian
 from steppe.curvature._matrices import residual as residual
-from steppe.curvature._matrices import smaller as smaller
-from steppe.curvature._operator import MEMORY as MEMORY
 from steppe.curvature._operator import Curvature as Curvature
 from steppe.curvature._operator import Operator as Operator
-from steppe.curvature._statistics import FULL_BATCH as FULL_BATCH
 from steppe.curvature._statistics import Frozen as Frozen
 from steppe.curvature._statistics import FullBatch as FullBatch
 from steppe.curvature._statistics import PerChunk as PerChunk

@@ -1,24 +1,29 @@
-"""A JAX function as the list of its equations, for reading and for evaluating with a change."""
+"""The equations of a JAX function: reading them, evaluating them with a change, and finding where they have kinks."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import Array
 from jax.extend import core
+from jax.typing import ArrayLike
 
 Equation = Any
-# What an equation gives for its inputs: `evaluate`, or something in its place.
+# The outputs of an equation for given inputs: `evaluate`, or a replacement of it.
 Step = Callable[[Equation, list[Any]], Sequence[Any]]
 
-# Calls that only wrap other equations: entered, so that what is inside can be seen.
+# Calls that only wrap other equations: `walk` enters them.
 _BODY = (core.ClosedJaxpr, core.Jaxpr)
 _CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2"})
 
 
 def traced(function: Callable[..., Any], *args: Any) -> core.ClosedJaxpr:
-    """The equations of function(*args); shapes suffice for arguments."""
-    # A new function every time: JAX remembers the equations of one it has seen.
+    """The equations of function(*args); the arguments may be shapes."""
+    # A new function for every call: JAX caches the equations of a function it has seen.
     closed: core.ClosedJaxpr = jax.make_jaxpr(lambda *args: function(*args))(*args)
     return closed
 
@@ -28,7 +33,7 @@ def shaped(shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
 
 
 def inner(equation: Equation) -> core.ClosedJaxpr | None:
-    """What a plain call wraps."""
+    """The equations inside a plain call; None for any other equation."""
     if equation.primitive.name not in _CALLS:
         return None
     body = equation.params["jaxpr"] if "jaxpr" in equation.params else equation.params["call_jaxpr"]
@@ -42,7 +47,7 @@ def bodies(equation: Equation) -> list[core.ClosedJaxpr]:
 
 
 def flat(closed: core.ClosedJaxpr) -> Iterator[Equation]:
-    """The equations in the order in which `walk` visits them, those inside plain calls in their place."""
+    """The equations in the order in which `walk` visits them; a plain call is replaced by its equations."""
     for equation in closed.jaxpr.eqns:
         body = inner(equation)
         if body is None:
@@ -53,7 +58,7 @@ def flat(closed: core.ClosedJaxpr) -> Iterator[Equation]:
 
 def evaluate(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
     bound = equation.primitive.get_bind_params(equation.params)
-    # JAX before 0.10 gives the functions inside apart.
+    # JAX before 0.10 returns the inner functions separately.
     functions, params = bound if isinstance(bound, tuple) else ((), bound)
     result = equation.primitive.bind(*functions, *inputs, **params)
     return result if equation.primitive.multiple_results else [result]
@@ -81,8 +86,8 @@ def walk(closed: core.ClosedJaxpr, args: Sequence[Any], step: Step) -> list[Any]
 
 
 def unrolled(equation: Equation, inputs: list[Any], step: Step) -> list[Any]:
-    """A scan, walked once for each of its rounds; one that carries nothing, a map over examples perhaps, once for all
-    of them together."""
+    """The outputs of a scan, walked round by round. A scan without carry, such as a map over examples, is walked once
+    for all rounds together."""
     params = equation.params
     fixed, carried = params["num_consts"], params["num_consts"] + params["num_carry"]
     if not params["num_carry"]:
@@ -97,3 +102,117 @@ def unrolled(equation: Equation, inputs: list[Any], step: Step) -> list[Any]:
         rows.append(row)
     rows = rows[::-1] if params["reverse"] else rows
     return [*carry, *(jnp.stack(column) for column in zip(*rows, strict=True))]
+
+
+# Kinks come from relu, max, min, abs, clamp and where(a > b, …).
+
+_COMPARED = frozenset({"max", "min", "gt", "ge", "lt", "le"})
+_CUSTOM = frozenset({"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"})
+
+
+class Site(eqx.Module):
+    """An equation that has a kink in one of its inputs, a layer of pre-activations."""
+
+    name: str = eqx.field(static=True)
+    operand: int = eqx.field(static=True)  # the number of that input
+    margin: Array  # its distance to the kink, signed if the equation tells the sides apart
+    height: Array  # grows as fast as the pre-activation, and is constant at the kink
+
+
+def sites(function: Callable[..., Array], *args: Any) -> list[Site]:
+    """All sites, in the order of evaluation.
+
+    >>> (site,) = sites(lambda h: jax.nn.relu(h - 1.0), jnp.array([3.0, 1.0]))
+    >>> site.name, site.margin.tolist()
+    ('relu', [2.0, 0.0])
+    """
+    found: list[Site] = []
+
+    def still(site: Site) -> Array:
+        found.append(site)
+        return jnp.zeros_like(site.height)
+
+    _moved(function, args, still)
+    return found
+
+
+def shifted(function: Callable[..., Array], shifts: Sequence[Array], *args: Any) -> Array:
+    """function(*args) with the pre-activation of each site moved by its shift."""
+    left = iter(shifts)
+    return _moved(function, args, lambda site: next(left))
+
+
+def tolerance(size: float, dtype: Any) -> float:
+    """The distance from a kink that rounding can cause: a pre-activation is a sum, off by up to 16 ulp of its terms
+    (steppe.linalg._operator), and `size` stands for their size. A `size` of 0 counts as 1: any step crosses."""
+    return 16.0 * float(np.finfo(dtype).eps) * (size or 1.0)
+
+
+def _moved(function: Callable[..., Array], args: Sequence[Any], shift: Callable[[Site], Array]) -> Array:
+    # One site per comparison: jax.nn.elu compares h > 0 twice. The inputs are kept so that no id is used again.
+    seen: dict[tuple[object, ...], list[Any]] = {}
+
+    def move(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        if _comparison(equation, inputs) not in seen:
+            for site in list(_sites(equation, inputs)):
+                inputs[site.operand] = inputs[site.operand] + shift(site)
+                seen[_comparison(equation, inputs)] = list(inputs)
+        return evaluate(equation, inputs)
+
+    def enter(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
+        return unrolled(equation, inputs, enter) if equation.primitive.name == "scan" else move(equation, inputs)
+
+    (result,) = walk(traced(function, *args), jax.tree.leaves(args), enter)
+    moved: Array = result
+    return moved
+
+
+def _comparison(equation: Equation, inputs: list[Any]) -> tuple[object, ...]:
+    return equation.primitive.name, *(float(a) if _is_number(a) else id(a) for a in inputs)
+
+
+def _is_number(a: Any) -> bool:
+    """A known number: no tracer, no random key."""
+    return not isinstance(a, jax.core.Tracer) and jnp.ndim(a) == 0 and jnp.issubdtype(jnp.result_type(a), jnp.number)
+
+
+def _sites(equation: Equation, inputs: list[Any]) -> Iterator[Site]:
+    name = equation.primitive.name
+    if name in _COMPARED and _is_layer(inputs[0] - inputs[1] if _is_real(inputs[0]) else None):
+        margin = inputs[0] - inputs[1]
+        yield Site(name, 0, margin, margin) if _is_layer(inputs[0]) else Site(name, 1, margin, -margin)
+    elif name == "abs" and _is_layer(inputs[0]):
+        yield Site(name, 0, inputs[0], inputs[0])
+    elif name == "clamp" and _is_layer(inputs[1]):
+        low, x, high = inputs
+        yield Site(name, 1, jnp.minimum(jnp.abs(x - low), jnp.abs(x - high)), x)
+    elif name in _CUSTOM:
+        # Autodiff uses the custom derivative and not the equations inside: they show the kink, the input is moved.
+        yield from _inside(equation, inputs)
+
+
+def _inside(equation: Equation, inputs: list[Any]) -> Iterator[Site]:
+    layers = [k for k, a in enumerate(inputs) if _is_layer(a)]
+    (body,) = bodies(equation)[:1] or (None,)
+    if body is None or len(layers) != 1:
+        return
+    found: list[Array] = []
+
+    def look(inner: Equation, values: list[Any]) -> Sequence[Any]:
+        found.extend(site.margin for site in _sites(inner, values))
+        return evaluate(inner, values)
+
+    walk(body, inputs, look)
+    height = inputs[layers[0]]
+    margins = [jnp.abs(m) if len(found) > 1 else m for m in found if m.shape == jnp.shape(height)]
+    if margins:
+        name = next((str(e.params["name"]) for e in body.jaxpr.eqns if "name" in e.params), "custom")
+        yield Site(name, layers[0], reduce(jnp.minimum, margins), height)
+
+
+def _is_real(a: ArrayLike) -> bool:
+    return jnp.issubdtype(jnp.result_type(a), jnp.floating)
+
+
+def _is_layer(a: Any) -> bool:
+    return a is not None and _is_real(a) and jnp.ndim(a) > 0

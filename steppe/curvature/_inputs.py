@@ -1,27 +1,36 @@
-"""What a measure refuses before it computes anything."""
+"""The function at w: checked parameters, predictions and loss; refusals of random networks and of losses with kinks."""
 
 from functools import lru_cache
 from typing import Any, NoReturn
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.extend import core
+from numpy.typing import NDArray
 
-from steppe import check
-from steppe.curvature._equations import bodies, shaped, traced
+from steppe import check, losses
+from steppe.curvature._equations import bodies, shaped, tolerance, traced
 from steppe.problem import Predict, Problem, Unravel
 
+# Parameters and networks.
 
-def a_problem(problem: Any) -> None:
+
+def check_problem(problem: Any) -> None:
     if not isinstance(problem, Problem):
         check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
 
 
-def vector(problem: Problem, w: Any) -> Array:
-    """`w` as a flat vector of the problem, finite or not: to what is read off a run, divergence is a result."""
-    a_problem(problem)
+def vector(problem: Problem, w: Any = None) -> Array:
+    """`w` as a flat vector of the problem; None means `problem.w0`.
+
+    It need not be finite: a measure of the function can be recorded along a run that diverges.
+    """
+    check_problem(problem)
+    if w is None:
+        return problem.w0
     for leaf in jax.tree.leaves(w):
         dtype = np.asarray(leaf).dtype
         if not jnp.issubdtype(dtype, jnp.floating):
@@ -29,22 +38,24 @@ def vector(problem: Problem, w: Any) -> Array:
     return problem.vector(w)
 
 
-def steady_vector(problem: Problem, w: Any) -> Array:
-    """The same, of a network that is one function in JAX. What it calls outside of JAX is not looked at: that would
-    take two evaluations more at every moment that a run records."""
+def reproducible(problem: Problem, w: Any = None) -> Array:
+    """The same for a network that is one function in JAX; a network that draws new random numbers is refused.
+
+    Callbacks out of JAX are not checked: a check would cost two evaluations at every recorded step of a run.
+    """
     v = vector(problem, w)
     _leaves_jax(problem)
     return v
 
 
-def prepared(problem: Problem, w: Any) -> Array:
-    """`w` as a finite flat vector, of 32 bits at least, of a problem whose network gives the same predictions every
-    time."""
+def prepared(problem: Problem, w: Any = None) -> Array:
+    """The vector for a measure of curvature: finite, of at least 32 bits, of a network that is the same function at
+    every call, callbacks included."""
     v = vector(problem, w)
     check.finite("w", v, "Curvature is defined at finite parameters only: has the run diverged?")
     for dtype in problem.unravel.dtypes:
         if dtype.itemsize < 4:
-            # Rounded to three digits, ∇²L v is no longer linear in v, nor symmetric.
+            # Rounded to three digits, ∇²L v is neither linear in v nor symmetric.
             remedy = 'Build the problem from params.astype("float32") or float64.'
             check.refuse("params", "float32 or float64 for curvature", str(dtype), remedy)
     if _leaves_jax(problem):
@@ -59,10 +70,12 @@ def _leaves_jax(problem: Problem) -> bool:
     return _calls_out(problem.predict, problem.unravel, structure, tuple((a.shape, a.dtype) for a in leaves))
 
 
-@lru_cache(maxsize=256)  # a network is looked at once, not at every step of a trajectory
+@lru_cache(maxsize=256)  # a network is checked once, not at every step of a trajectory
 def _calls_out(predict: Predict, unravel: Unravel, structure: Any, shapes: tuple[Any, ...]) -> bool:
-    """Whether predict leaves JAX. Traces it twice: whatever it draws from a generator of its own is then different,
-    and refused."""
+    """Whether predict calls functions outside of JAX.
+
+    It is traced twice: a network that draws from its own generator differs, and is refused.
+    """
     params = jax.eval_shape(unravel, shaped((unravel.size,), jnp.result_type(*unravel.dtypes)))
     x = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
     names, numbers = zip(*(_content(traced(predict, params, x)) for _ in range(2)), strict=True)
@@ -93,3 +106,104 @@ def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, Array) and jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
         a, b = jax.random.key_data(a), jax.random.key_data(b)
     return np.array_equal(a, b, equal_nan=True)
+
+
+# The values of the function.
+
+
+def predictions(problem: Problem, w: Array) -> NDArray[Any]:
+    return np.asarray(_predictions(problem.predict, problem.unravel, problem.x, w))
+
+
+def loss_value(problem: Problem, w: Array) -> float:
+    return float(_loss(problem, w))
+
+
+_loss = eqx.filter_jit(lambda problem, w: problem.loss(w))
+
+
+# A loss without second derivative at the predictions has no curvature there.
+
+# The share of Σ|ℓ″| that may be wrong: the relative precision of `sharpness`.
+_SHARE = 1e-3
+_TIMES = (-4, -1, 0, 1, 4)
+_SIGNS = np.sign(_TIMES)[:, None]
+
+
+def refuse_kinked_loss(problem: Problem, w: Array) -> None:
+    """Refuses a loss without second derivative at the predictions, for example |f − y| at an interpolator.
+
+    The losses of steppe.losses are smooth. A user's loss is tested along a generic direction d,
+    φᵢ(t) = ℓ(fᵢ + t d, yᵢ). It is refused
+    - if φᵢ′ or φᵢ″ is not finite for some example,
+    - if φᵢ′ jumps at t = 0 for some example,
+    - if φᵢ″ jumps there, or autodiff computes it wrongly, for more than 1e-3 of the sum of all |φᵢ″|; a smaller share
+      is below the precision of the measures.
+    A jump stays the same when the step across, some 10² ulp of the predictions, becomes four times longer; a smooth
+    change grows with it.
+    """
+    loss = problem.loss_function
+    if losses.ours(loss):
+        return
+    f = _predictions(problem.predict, problem.unravel, problem.x, w)
+    seen = np.asarray(f)
+    if not np.isfinite(seen).all():
+        return  # the parameters are the cause; the measure reports them
+    step = 8 * tolerance(float(np.abs(seen).max()), f.dtype)
+    times = jnp.asarray(step * np.array(_TIMES, f.dtype))
+    slopes, bends = (np.asarray(a, dtype=float) for a in _along(loss, f, problem.y, times))
+    finite = np.isfinite(slopes) & np.isfinite(bends)
+    if not finite.all():
+        _refuse(loss, "whose derivatives are not finite", ~finite.all(axis=0))
+    half = float(np.finfo(f.dtype).eps) ** 0.5
+    if (kinked := _jumps(slopes, half * np.abs(slopes).max(axis=0))).any():
+        _refuse(loss, "whose slope jumps", kinked)
+    size = np.abs(bends).max(axis=0)
+    # If the slope is constant, its rounding errors remain: an ulp of it over a step.
+    floor = np.maximum(half * size, half**2 * np.abs(slopes).max(axis=0) / step)
+    if size[jumping := _jumps(bends, floor)].sum() > _SHARE * size.sum():
+        _refuse(loss, "whose second derivative jumps", jumping)
+    # At a tie in a maximum, autodiff takes half of each side: wrong for max(r, 0)² + min(r, 0)² at 0.
+    if size[wrong := ~jumping & _jumps(np.abs(bends - bends[2]) * _SIGNS, floor)].sum() > _SHARE * size.sum():
+        _refuse(loss, "whose second derivative autodiff gets wrong", wrong)
+
+
+def _jumps(values: NDArray[Any], floor: NDArray[Any]) -> NDArray[Any]:
+    """Which columns jump at 0, given the values at −4, −1, 0, 1 and 4 steps: the change across exceeds the floor and
+    does not grow with the step."""
+    furthest, below, _, above, last = values
+    change = np.abs(above - below)
+    jumps: NDArray[Any] = (change > floor) & (change > 0.5 * np.abs(last - furthest))
+    return jumps
+
+
+def _refuse(loss: losses.Loss, trouble: str, where: NDArray[Any]) -> NoReturn:
+    check.refuse(
+        "loss",
+        "twice differentiable at the predictions",
+        f"{loss.name!r}, {trouble} at {int(where.sum())} of them",
+        "Measure at other parameters, or smooth the loss where it bends.",
+    )
+
+
+# Compiled once for all losses of a network; `_along` once for all networks of a loss.
+@eqx.filter_jit
+def _predictions(predict: Predict, unravel: Unravel, x: Any, w: Array) -> Array:
+    return predict(unravel(w), x)
+
+
+@eqx.filter_jit
+def _along(loss: losses.Loss, f: Array, y: Array, times: Array) -> tuple[Array, Array]:
+    """φᵢ′(t) and φᵢ″(t), (times, examples)."""
+    # Both signs and all sizes from ½ to 1½: each output moves, no two alike.
+    angles = 1.0 + jnp.arange(f.size, dtype=f.dtype).reshape(f.shape)
+    direction = jnp.sign(jnp.cos(angles)) + jnp.sin(jnp.sqrt(2.0) * angles) / 2
+
+    def values(t: Array) -> Array:
+        return jax.vmap(loss.example)(f + t * direction, y)
+
+    def slopes(t: Array) -> Array:
+        return jax.jvp(values, (t,), (jnp.ones_like(t),))[1]
+
+    # vmap would hold all of them at once.
+    return jax.lax.map(lambda t: jax.jvp(slopes, (t,), (jnp.ones_like(t),)), times)

@@ -10,9 +10,8 @@ import numpy as np
 from jax import Array
 
 from steppe import check, losses
-from steppe.curvature._inputs import prepared
+from steppe.curvature._inputs import prepared, refuse_kinked_loss
 from steppe.curvature._operator import MEMORY, Curvature, Operator, Root, held, settled
-from steppe.curvature._smoothness import refuse_kinked_loss
 from steppe.curvature._statistics import FULL_BATCH, Pieces, Start, Statistics, part
 from steppe.problem import Problem
 
@@ -43,13 +42,13 @@ def _weighted_outputs(problem: Problem, w: Array) -> Callable[[Array], Array]:
 
 
 residual = Curvature("residual", _weighted_outputs)
-"""R = (1/n) Σᵢ Σ_c ℓ′_c ∇²f_c(xᵢ) = ∇²L − G: what bends the network rather than the loss.
+"""R = (1/n) Σᵢ Σ_c ℓ′_c ∇²f_c(xᵢ) = ∇²L − G: the part from the curvature of the network, not of the loss.
 
-Zero where the loss has no slope; its trace is zero for plain networks of ReLU layers.
+It vanishes where the loss has no slope; its trace vanishes for plain networks of ReLU layers.
 """
 
 
-# The Fisher information of the distribution that the loss is the negative log-likelihood of.
+# The Fisher information, for losses that are negative log-likelihoods.
 
 
 def score_root(problem: Problem, w: Array) -> Callable[[Array], Array]:
@@ -69,7 +68,7 @@ def _root(problem: Problem) -> Callable[[Array, Array], Array]:
     | cross_entropy | y ~ softmax(f) | diag(p) − ppᵀ, mean over positions |
     | logistic | P(y = 1) = σ(f) | σ(1 − σ), mean over outputs |
 
-    Smoothing moves the labels, not the model: it does not enter.
+    Smoothing changes the labels, not the model, so it does not appear.
     """
     roots = {"half_mse": _gaussian, "mse": _mean_gaussian, "cross_entropy": _categorical, "logistic": _bernoulli}
     name = problem.loss_function.name
@@ -107,8 +106,8 @@ def _squared_scores(problem: Problem, w: Array) -> Callable[[Array], Array]:
 fisher = Curvature("fisher", _squared_scores, score_root)
 """F = (1/n) Σᵢ J_iᵀ Cov_{y ~ model}(∇_f ℓ) J_i, the true Fisher matrix.
 
-It needs no sampling: the covariance is known for every loss of steppe.losses, where it also equals ∇²_f ℓ (f is the
-natural parameter), so that F is the Gauss-Newton matrix (Martens 2020, section 9).
+It needs no sampling: the covariance is known for every loss of steppe.losses. There f is the natural parameter, so that
+the covariance is ∇²_f ℓ and F is the Gauss-Newton matrix (Martens 2020, section 9).
 """
 
 
@@ -130,7 +129,7 @@ def _output_root(problem: Problem, w: Array) -> Callable[[Array], Array]:
 
 
 def has_root(problem: Problem) -> bool:
-    """Whether B with G = (1/n) BᵀB is known."""
+    """Whether a B with G = (1/n) BᵀB is known."""
     return losses.ours(problem.loss_function)
 
 
@@ -138,7 +137,7 @@ gauss_newton = Curvature("gauss_newton", _linearised_network, _output_root)
 """G = (1/n) Σᵢ J_iᵀ ∇²_f ℓ J_i: the Hessian of the loss of the network linearised at w.
 
 G = ∇²L where the loss has no slope in the predictions, at an interpolator for example, and for linear networks;
-positive semi-definite for every loss of steppe.losses (Schraudolph 2002), and for convex ones of users.
+positive semi-definite for every loss of steppe.losses (Schraudolph 2002), and for convex losses of users.
 """
 
 
@@ -158,17 +157,22 @@ def _squared_gradients(problem: Problem, w: Array) -> Callable[[Array], Array]:
 
 
 empirical_fisher = Curvature("empirical_fisher", _squared_gradients, gradient_root)
-"""(1/n) Σᵢ ∇ℓᵢ(w) ∇ℓᵢ(w)ᵀ, the second moment of the examples' gradients: with the data's labels, not the model's.
+"""(1/n) Σᵢ ∇ℓᵢ(w) ∇ℓᵢ(w)ᵀ, the second moment of the examples' gradients, with the labels of the data.
 
 It vanishes at an interpolator, where the true Fisher matrix does not (Kunstner, Balles and Hennig 2019).
 """
 
 
-# The small twin: A = (1/n) BᵀB and K = (1/n) BBᵀ share all eigenvalues but zeros.
+# The Gram matrix: A = (1/n) BᵀB and K = (1/n) BBᵀ have the same non-zero eigenvalues.
 
 
 def gram(
-    curvature: Curvature, problem: Problem, w: Array, *, statistics: Statistics = FULL_BATCH, memory: float = MEMORY
+    curvature: Curvature,
+    problem: Problem,
+    w: Array | None = None,
+    *,
+    statistics: Statistics = FULL_BATCH,
+    memory: float = MEMORY,
 ) -> Operator:
     """K = (1/n) BBᵀ, (n·r) × (n·r), for the Gauss-Newton and Fisher matrices; r is the number of outputs, or 1 for
     the empirical Fisher matrix. For one example and half_mse it is the number ‖∇f‖².
@@ -184,13 +188,13 @@ def gram(
         check.refuse(
             "curvature", "gauss_newton, fisher or empirical_fisher", curvature.name, "Only A = BᵀB has a Gram matrix."
         )
-    meant, w, pieces = settled(curvature.model, problem, w, statistics=statistics, memory=memory)
-    refuse_kinked_loss(meant, w)
-    outputs = rank(curvature, meant, w) // len(meant)
-    product: Linearised | Gram = Gram(meant, w, curvature.root, pieces, outputs)
-    if pieces.whole and held(curvature.model, meant, w) <= memory:
-        product = Linearised(_linearised(curvature.root, meant, w), len(meant), w)
-    return Operator(product, len(meant) * outputs, w.dtype, f"{curvature.name} gram", statistics)
+    problem, w, pieces = settled(curvature.model, problem, w, statistics=statistics, memory=memory)
+    refuse_kinked_loss(problem, w)
+    outputs = rank(curvature, problem, w) // len(problem)
+    product: Linearised | Gram = Gram(problem, w, curvature.root, pieces, outputs)
+    if pieces.whole and held(curvature.model, problem, w) <= memory:
+        product = Linearised(_linearised(curvature.root, problem, w), len(problem), w)
+    return Operator(product, len(problem) * outputs, w.dtype, f"{curvature.name} gram", statistics)
 
 
 def rank(curvature: Curvature, problem: Problem, w: Array) -> int:
@@ -200,10 +204,9 @@ def rank(curvature: Curvature, problem: Problem, w: Array) -> int:
 
 
 def smaller(
-    curvature: Curvature, problem: Problem, w: Array, *, statistics: Statistics = FULL_BATCH, memory: float = MEMORY
+    curvature: Curvature, problem: Problem, w: Array | None, *, statistics: Statistics, memory: float
 ) -> Operator:
-    """The Gram matrix where there is one and it is smaller than the matrix itself, which it replaces for everything
-    that depends on the non-zero eigenvalues only."""
+    """The matrix or its Gram matrix, whichever is smaller: for measures of the non-zero eigenvalues."""
     rooted = curvature.root is not None and (curvature is not gauss_newton or has_root(problem))
     if rooted and rank(curvature, problem, prepared(problem, w)) < problem.w0.size:
         return gram(curvature, problem, w, statistics=statistics, memory=memory)
@@ -211,7 +214,7 @@ def smaller(
 
 
 class Linearised(eqx.Module):
-    """u ↦ (1/n) B Bᵀu with B linearised once."""
+    """u ↦ (1/n) B Bᵀu, with B linearised once."""
 
     root: Any
     n: int = eqx.field(static=True)
@@ -224,7 +227,7 @@ class Linearised(eqx.Module):
 
 
 class Gram(eqx.Module):
-    """The same piece by piece: Bᵀu summed over the pieces, then B applied in each."""
+    """The same piece by piece: Bᵀu is summed over the pieces, then B is applied in each."""
 
     problem: Problem
     w: Array

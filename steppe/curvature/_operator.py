@@ -1,4 +1,4 @@
-"""Curvature as products with vectors: every matrix is the Hessian of some model of the loss."""
+"""An operator, and the kinds of curvature: each is the Hessian of some model of the loss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,24 +14,22 @@ from jax.typing import ArrayLike
 
 from steppe import check
 from steppe.curvature._equations import shaped
-from steppe.curvature._inputs import prepared
-from steppe.curvature._smoothness import refuse_kinked_loss
+from steppe.curvature._inputs import prepared, refuse_kinked_loss
 from steppe.curvature._statistics import FULL_BATCH, Pieces, Statistics, part, takes
 from steppe.problem import Problem
 
-# A curvature matrix as a product with vectors, and its dense twin.
-
-# Columns of an identity multiplied at a time; so few in all that compiling a loop would take longer than they do.
+# Columns of the identity multiplied at a time, and the size up to which they are multiplied one by one: for so few,
+# compiling a loop takes longer than the products.
 _COLUMNS, _FEW = 32, 256
-# A dense matrix beyond this takes 3 GB in float64.
+# A dense matrix of this size takes 3 GB in float64.
 _DENSE = 20_000
 
 
 class Operator(eqx.Module):
-    """A symmetric `size` × `size` matrix known by v ↦ Av.
+    """A symmetric `size` × `size` matrix, given by its product v ↦ Av.
 
-    What the product needs from (problem, w) was computed once, when the operator was made; a product is one call
-    of compiled code, in the precision of the parameters.
+    Everything that the product needs from (problem, w) is computed when the operator is made; a product is then one
+    call of compiled code, in the precision of the parameters.
     """
 
     product: Callable[[Array], Array]
@@ -45,7 +43,7 @@ class Operator(eqx.Module):
         return _apply(self.product, jnp.asarray(v, self.dtype))
 
     def __call__(self, v: np.ndarray) -> np.ndarray:
-        """Av on the host, for steppe.linalg."""
+        """Av in numpy, for steppe.linalg."""
         return np.asarray(self.matvec(v))
 
     def dense(self) -> Array:
@@ -62,12 +60,10 @@ _apply = eqx.filter_jit(lambda product, v: product(v))
 _columns = eqx.filter_jit(lambda product, rows: jax.lax.map(product, rows, batch_size=_COLUMNS).T)
 
 
-# Every curvature matrix is the Hessian at w of some model of the loss; the model names the matrix.
-
-# Bytes that may be held of what the data make of the network.
+# Bytes that a linearised product may hold.
 MEMORY = 2**30
 
-# (problem, w) ↦ a function of u whose Hessian at u = w is meant; a mean over the problem's examples.
+# (problem, w) ↦ a function of u, a mean over the examples, whose Hessian at u = w is the matrix.
 Model = Callable[[Problem, Array], Callable[[Array], Array]]
 # (problem, w) ↦ a linear map B from parameters to (examples, r), with A = (1/n) BᵀB.
 Root = Callable[[Problem, Array], Callable[[Array], Array]]
@@ -75,10 +71,10 @@ Root = Callable[[Problem, Array], Callable[[Array], Array]]
 
 @dataclass(frozen=True)
 class Curvature:
-    """A kind of curvature matrix. Called with (problem, w) it gives the operator.
+    """A kind of curvature matrix: called with (problem, w), it returns the `Operator`.
 
-    `memory` bounds what is stored: where linearising all examples takes more, they are taken in pieces and the
-    forward pass is repeated for every product, which then costs about half as much again.
+    `memory` bounds the bytes that are stored. If linearising all examples takes more, they are processed in pieces and
+    every product repeats the forward pass, which costs about 1.5 times as much.
     """
 
     name: str
@@ -86,30 +82,30 @@ class Curvature:
     root: Root | None = field(default=None, repr=False)
 
     def __call__(
-        self, problem: Problem, w: Array, *, statistics: Statistics = FULL_BATCH, memory: float = MEMORY
+        self, problem: Problem, w: Array | None = None, *, statistics: Statistics = FULL_BATCH, memory: float = MEMORY
     ) -> Operator:
-        meant, w, pieces = settled(self.model, problem, w, statistics=statistics, memory=memory)
-        refuse_kinked_loss(meant, w)
-        stored = pieces.whole and held(self.model, meant, w) <= memory
-        product = _linearised(self.model, meant, w) if stored else Recomputed(meant, w, self.model, pieces)
+        problem, w, pieces = settled(self.model, problem, w, statistics=statistics, memory=memory)
+        refuse_kinked_loss(problem, w)
+        stored = pieces.whole and held(self.model, problem, w) <= memory
+        product = _linearised(self.model, problem, w) if stored else Recomputed(problem, w, self.model, pieces)
         return Operator(product, w.size, w.dtype, self.name, statistics)
 
 
 def settled(
-    model: Model, problem: Problem, w: Array, *, statistics: Statistics, memory: float
+    model: Model, problem: Problem, w: Array | None, *, statistics: Statistics, memory: float
 ) -> tuple[Problem, Array, Pieces]:
-    """The problem whose curvature is meant, w as its vector, and the pieces its data are taken in."""
+    """The problem with its batch statistics treated, w as its vector, and the pieces of its data."""
     w = prepared(problem, w)
     memory = check.number("memory", memory, above=0.0, remedy="Pass a number of bytes, for instance 2**30.")
     if not isinstance(statistics, Statistics):
-        remedy = "Pass FullBatch(), Frozen() or PerChunk(size) of steppe.measures."
+        remedy = "Pass FullBatch(), Frozen() or PerChunk(size) of steppe.curvature."
         check.refuse("statistics", "a treatment of batch statistics", statistics, remedy)
     problem = statistics.problem(problem, w)
     return problem, w, statistics.pieces(problem, w, _affordable(model, problem, w, memory))
 
 
 class Recomputed(eqx.Module):
-    """The product piece by piece: nothing is kept but the data and w."""
+    """The product computed piece by piece: only the data and w are stored."""
 
     problem: Problem
     w: Array
@@ -125,12 +121,12 @@ class Recomputed(eqx.Module):
 
 @eqx.filter_jit
 def _linearised(model: Model, problem: Problem, w: Array) -> Callable[[Array], Array]:
-    """v ↦ ∇²m(w) v, forward over reverse, with all that does not depend on v computed now."""
+    """v ↦ ∇²m(w) v, forward over reverse; everything that does not depend on v is computed here."""
     return jax.linearize(jax.grad(model(problem, w)), w)[1]
 
 
 def held(model: Model, problem: Problem, w: Array) -> int:
-    """Bytes that the linearised product keeps."""
+    """The bytes that the linearised product stores."""
     leaves, structure = jax.tree.flatten((problem, w))
     return _held(model, structure, tuple((a.shape, a.dtype) for a in leaves))
 
@@ -143,10 +139,10 @@ def _held(model: Model, structure: Any, shapes: tuple[tuple[tuple[int, ...], Any
 
 
 def _affordable(model: Model, problem: Problem, w: Array, memory: float) -> int:
-    """The number of examples that fit into `memory`: all of them, or a piece that is recomputed."""
+    """The number of examples that fit into `memory`: all of them, or the size of a recomputed piece."""
     n = len(problem)
     if (everything := held(model, problem, w)) <= memory or not takes(problem, w, 1):
         return n
-    # Held is affine in the number of examples. Recomputing has the values, their tangents and one more of each.
+    # `held` is affine in the number of examples. Recomputing holds values and tangents, and a second copy of both.
     one = held(model, eqx.filter_eval_shape(part, problem, 0, 1), w)
     return max(1, min(n - 1, int((memory - one) / (4 * max(1.0, (everything - one) / max(1, n - 1))))))

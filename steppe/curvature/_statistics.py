@@ -1,4 +1,4 @@
-"""How batch statistics enter a Hessian: over the full batch, frozen, or chunk by chunk."""
+"""Data in pieces, and the treatment of batch statistics: over the full batch, frozen, or chunk by chunk."""
 
 import abc
 from collections.abc import Callable, Iterator
@@ -17,18 +17,18 @@ from steppe.curvature._equations import evaluate, flat, shaped, traced, walk
 from steppe.networks._normalised import OwnStatistics
 from steppe.problem import Predict, Problem
 
-# Data in pieces of bounded memory, the last one ragged, each weighted by its share of the examples.
+# Pieces of bounded memory.
 
-# (first example, number of examples): the first may be traced, the number is static.
+# (first example, number of examples): the first can be traced, the number is static.
 Start = int | Array
 OnSpan = Callable[[Start, int], Array]
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """n examples in consecutive pieces of `size`; the last one has what is left.
+    """n examples in consecutive pieces of `size`; the last piece has the rest.
 
-    Equal pieces run in one compiled loop, one at a time; the ragged one comes after them.
+    The equal pieces run in one compiled loop, one at a time; the rest comes after them.
 
     >>> pieces = Pieces(10, 4)
     >>> pieces.spans
@@ -60,7 +60,7 @@ class Pieces:
         return result + f(self.n - rest, rest) if rest else result
 
     def stacked(self, f: OnSpan) -> Array:
-        """f, one row an example, joined over the pieces."""
+        """f, which has one row an example, concatenated over the pieces."""
         if self.whole:
             return f(0, self.n)
         starts = self.size * jnp.arange(self.n // self.size)
@@ -70,14 +70,14 @@ class Pieces:
         return jnp.concatenate([result, f(self.n - rest, rest)]) if rest else result
 
     def mean(self, problem: Problem, f: Callable[[Problem], Array]) -> Array:
-        """Σ (share of the examples) × f(piece): for f a mean over examples, its mean over all."""
+        """Σ (share of the examples) × f(piece): if f is a mean over examples, the mean over all of them."""
         if self.whole:
             return f(problem)
         return self.total(lambda start, size: size / self.n * f(part(problem, start, size)))
 
 
 def part(problem: Problem, start: Start, size: int) -> Problem:
-    """The same problem on `size` examples from `start` on."""
+    """The same problem on `size` examples, from `start` on."""
     if isinstance(start, int) and (start, size) == (0, len(problem)):
         return problem
 
@@ -87,16 +87,16 @@ def part(problem: Problem, start: Start, size: int) -> Problem:
     return eqx.tree_at(lambda p: (p.x, p.y), problem, (jax.tree.map(cut, problem.x), cut(problem.y)))
 
 
-# Whether a network treats each example alone, as all do without batch statistics.
+# Whether a network treats each example alone, as it does without batch statistics.
 
-# Enough examples to have statistics, few enough to cost nothing.
-_COMPANY = 64
+# Examples compared: enough to have statistics, few enough to cost nothing.
+_COMPARED = 64
 
 
 def treats_examples_alone(problem: Problem, w: Array) -> bool:
-    """Whether predictions are the same without the other examples, to half of the digits.
+    """Whether the predictions of an example are the same without the other examples, to half of the digits.
 
-    Compared at w and at a random point as far off as w is long: at w itself a layer of zeros may hide it.
+    They are compared at w and at a random point at the distance ‖w‖, since a layer of zeros at w can hide a difference.
 
     >>> import steppe
     >>> x, y = jnp.array([[1.0], [2.0]]), jnp.zeros((2, 1))
@@ -104,7 +104,7 @@ def treats_examples_alone(problem: Problem, w: Array) -> bool:
     >>> treats_examples_alone(centred, centred.w0)
     False
     """
-    some = min(_COMPANY, len(problem))
+    some = min(_COMPARED, len(problem))
     if not takes(problem, w, some) or not takes(problem, w, 1):
         return False
     few = part(problem, 0, some)
@@ -112,8 +112,9 @@ def treats_examples_alone(problem: Problem, w: Array) -> bool:
 
 
 def takes(problem: Problem, w: Array, size: int) -> bool:
-    """Whether predict gives one row an example for the first `size` of them too. One that was written for these data
-    may not: it holds some of them itself, or their number.
+    """Whether predict returns one row an example for the first `size` examples too.
+
+    A network that was written for these data may not: it can contain some of them, or their number.
 
     >>> import steppe
     >>> p = Problem(lambda w, x: w * jnp.ones(2), jnp.array(1.0), jnp.zeros(2), jnp.zeros(2), steppe.losses.mse)
@@ -124,7 +125,7 @@ def takes(problem: Problem, w: Array, size: int) -> bool:
     return _takes(structure, tuple((a.shape, a.dtype) for a in leaves), size)
 
 
-@lru_cache(maxsize=256)  # a network is looked at once, not at every measurement
+@lru_cache(maxsize=256)  # a network is checked once, not at every measurement
 def _takes(structure: Any, shapes: tuple[tuple[tuple[int, ...], Any], ...], size: int) -> bool:
     problem, w = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
     try:
@@ -154,11 +155,11 @@ def _compared(problem: Problem, w: Array) -> Array:
 
 @dataclass(frozen=True)
 class FrozenPredict:
-    """predict with every batch statistic a constant: same predictions, no derivative through the statistics.
+    """predict with every batch statistic held constant: same predictions, no derivative through the statistics.
 
-    A statistic is what an equation makes of values with an example axis when its result has none: a mean, a sum,
-    a largest value over the examples. It is found by comparing the shapes for n and for n + 1 examples, since
-    an axis whose length changes is one of examples.
+    A statistic is the result of an equation whose inputs have an axis of examples and whose result has none: a mean, a
+    sum, a maximum over the examples. It is found by comparing the shapes for n and for n + 1 examples: the axes that
+    change are axes of examples.
     """
 
     predict: Predict
@@ -177,7 +178,7 @@ class FrozenPredict:
 
 
 def statistics(predict: Predict, params: Any, x: Any) -> Iterator[int]:
-    """The places, in the order of `flat`, of the equations that sum examples up."""
+    """The positions, in the order of `flat`, of the equations that reduce over examples."""
 
     def shape(a: Any, more: int) -> jax.ShapeDtypeStruct:
         return shaped((a.shape[0] + more, *a.shape[1:]), a.dtype)
@@ -193,24 +194,24 @@ def statistics(predict: Predict, params: Any, x: Any) -> Iterator[int]:
             yield place
 
 
-# What batch statistics mean when curvature is measured; three answers, and the result says which was taken.
+# Three treatments of batch statistics; the result of a measure says which one was used.
 
 
 class Statistics(abc.ABC):
-    """How batch statistics, such as those of batch normalisation, are treated. Without them all three agree."""
+    """A treatment of batch statistics, such as those of batch normalisation. Without statistics all three agree."""
 
     @abc.abstractmethod
     def problem(self, problem: Problem, w: Array) -> Problem:
-        """The problem whose curvature is meant."""
+        """The problem with its statistics treated in this way."""
 
     @abc.abstractmethod
     def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
-        """How its data may be cut; `size` examples are what the memory holds at a time."""
+        """The pieces into which its data can be cut; the memory holds `size` examples at a time."""
 
 
 @dataclass(frozen=True)
 class FullBatch(Statistics):
-    """Statistics of all examples, differentiated through: ∇²L of the loss that full-batch gradient descent sees."""
+    """Statistics of all examples, with their derivatives: ∇²L of the loss that full-batch gradient descent sees."""
 
     def __str__(self) -> str:
         return "full batch"
@@ -219,7 +220,7 @@ class FullBatch(Statistics):
         return problem
 
     def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
-        # A network whose examples see each other needs all of them at once, whatever the memory.
+        # A network whose examples see each other needs all of them at once, for any memory.
         return Pieces(len(problem), size if size < len(problem) and treats_examples_alone(problem, w) else len(problem))
 
 
@@ -246,7 +247,7 @@ class PerChunk(Statistics):
                 check.refuse(
                     "predict", "a function of any number of examples", f"no row each for {size} of them", remedy
                 )
-        return _with(problem, _OfItsOwn(net)) if isinstance(net, OwnStatistics) else problem
+        return _with(problem, _ChunkStatistics(net)) if isinstance(net, OwnStatistics) else problem
 
     def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
         return Pieces(len(problem), min(self.size, len(problem)))
@@ -254,14 +255,14 @@ class PerChunk(Statistics):
 
 @dataclass(frozen=True)
 class Frozen(Statistics):
-    """Statistics of all examples at w, held constant: the curvature of the network as it is used after training."""
+    """Statistics of all examples at w, held constant: the curvature of the network in use after training."""
 
     def __str__(self) -> str:
         return "frozen"
 
     def problem(self, problem: Problem, w: Array) -> Problem:
         if isinstance(problem.predict, OwnStatistics):
-            return _with(problem, _Held(problem.predict))
+            return _with(problem, _FrozenStatistics(problem.predict))
         try:
             found = list(statistics(problem.predict, problem.unravel(w), problem.x))
         except (TypeError, ValueError) as error:
@@ -275,19 +276,19 @@ class Frozen(Statistics):
                 "statistics",
                 "FullBatch() or PerChunk(size) for this network",
                 "Frozen()",
-                "Its examples see each other in another way than by sums over all of them.",
+                "Its examples see each other in other ways than through sums over all of them.",
             )
         return frozen
 
     def pieces(self, problem: Problem, w: Array, size: int) -> Pieces:
-        # Their values belong to all examples: a piece would compute its own.
+        # The statistics belong to all examples: a piece would compute its own.
         frozen = isinstance(problem.predict, FrozenPredict)
         return Pieces(len(problem), len(problem)) if frozen else FULL_BATCH.pieces(problem, w, size)
 
 
 @dataclass(frozen=True)
-class _OfItsOwn:
-    """A network that carries its training inputs, with the statistics of what it is given."""
+class _ChunkStatistics:
+    """A network that carries its training inputs, with the statistics of the inputs it is called with."""
 
     network: OwnStatistics
 
@@ -296,8 +297,8 @@ class _OfItsOwn:
 
 
 @dataclass(frozen=True)
-class _Held:
-    """The same with those of its training inputs, held constant."""
+class _FrozenStatistics:
+    """The same with the statistics of its training inputs, held constant."""
 
     network: OwnStatistics
 
@@ -307,7 +308,7 @@ class _Held:
 
 
 def _with(problem: Problem, predict: Predict) -> Problem:
-    # Its arrays are known to be right; to make them anew would compile a program for each.
+    # The arrays are checked already; to build them again would compile a program for each.
     static = (predict, problem.loss_function, problem.unravel)
     return Problem.tree_unflatten(static, (problem.w0, problem.x, problem.y))
 
@@ -325,6 +326,6 @@ def _decoupled(problem: Problem, w: Array) -> Array:
         return problem.predict(problem.unravel(w), eqx.combine(rows, still))[0]
 
     output, back = jax.vjp(first, moving)
-    # By amounts that no symmetry can cancel.
+    # Weights that no symmetry can cancel.
     (slopes,) = back(jnp.sin(1.0 + jnp.arange(output.size, dtype=output.dtype)).reshape(output.shape))
     return jnp.all(jnp.array([jnp.all(a[1:] == 0) for a in jax.tree.leaves(slopes)]))

@@ -1,4 +1,4 @@
-"""Generators with inputs in a ball, on a circle, or at extreme points of their own convex hull."""
+"""Generators of inputs in a ball, on a circle or on an ellipsoid, and a test for extreme points of a set."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,13 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import check
-from steppe.data._cube import Floats, Split
+from steppe.data._dataset import Floats, Split
 
-# The uniform ball of wen2023, appendix B.2: x uniform in a ball of radius √d, y = |x₁| − |x₂|.
+Flags = NDArray[np.bool_]
 
 
 def ball(d: int, n: int, *, radius: float | None = None, test: int = 0, key: int | np.random.Generator = 0) -> Split:
-    """x uniform in the ball of `radius` (√d by default), y = |x₁| − |x₂|: a 2-MLP-No-Bias with four neurons.
+    """x uniform in the ball of `radius` (√d by default), y = |x₁| − |x₂| (wen2023, appendix B.2).
+
+    Four ReLU neurons without bias compute the label.
 
     >>> x, y, _, _ = ball(10, 1000, key=0)
     >>> bool((np.linalg.norm(x, axis=1) <= np.sqrt(10)).all()), bool((y == abs(x[:, 0]) - abs(x[:, 1])).all())
@@ -23,11 +25,11 @@ def ball(d: int, n: int, *, radius: float | None = None, test: int = 0, key: int
     n, test = check.integer("n", n, minimum=1), check.integer("test", test, minimum=0)
     radius = float(np.sqrt(d)) if radius is None else check.number("radius", radius, above=0.0)
     rng = np.random.default_rng(key)
-    x, x_test = _uniform(rng, d, n, radius), _uniform(rng, d, test, radius)
-    return Split(x, _label(x), x_test, _label(x_test))
+    x, x_test = _in_ball(rng, d, n, radius), _in_ball(rng, d, test, radius)
+    return Split(x, _difference(x), x_test, _difference(x_test))
 
 
-def _uniform(rng: np.random.Generator, d: int, n: int, radius: float) -> Floats:
+def _in_ball(rng: np.random.Generator, d: int, n: int, radius: float) -> Floats:
     direction = rng.standard_normal((n, d))
     # ‖x‖/radius has distribution function t^d.
     length = radius * rng.random((n, 1)) ** (1 / d)
@@ -35,11 +37,8 @@ def _uniform(rng: np.random.Generator, d: int, n: int, radius: float) -> Floats:
     return x
 
 
-def _label(x: Floats) -> Floats:
+def _difference(x: Floats) -> Floats:
     return np.abs(x[:, 0]) - np.abs(x[:, 1])
-
-
-# The distribution of Proposition A.2: x[:2] uniform on the unit circle, ‖x‖ = R, a Lipschitz label of x[:2].
 
 
 def first_coordinate(v: Floats) -> Floats:
@@ -58,7 +57,8 @@ def circle(
 ) -> Split:
     """x[:2] = v uniform on the unit circle, y = label(v), the rest uniform on a sphere so that ‖x‖ = radius.
 
-    `label` maps (n, 2) to (n,); radius is 1 for d = 2 and √d by default above.
+    This is the distribution of wen2023, Proposition A.2, with a Lipschitz `label` from (n, 2) to (n,). By default
+    radius is √d, and 1 for d = 2.
 
     >>> x, y, _, _ = circle(5, 100, radius=3.0, key=0)
     >>> np.linalg.norm(x[:, :2], axis=1).std().round(12), np.linalg.norm(x, axis=1).round(12).max()
@@ -68,15 +68,15 @@ def circle(
     n, test = check.integer("n", n, minimum=1), check.integer("test", test, minimum=0)
     if radius is None:
         radius = 1.0 if d == 2 else float(np.sqrt(d))
-    radius = check.number("radius", radius, minimum=1.0, remedy="x[:2] alone has norm 1.")
+    radius = check.number("radius", radius, minimum=1.0, remedy="Its first two coordinates have norm 1 already.")
     if d == 2 and radius != 1:
-        check.refuse("radius", "1 when d = 2", radius, "Raise d to make room for the rest of ‖x‖.")
+        check.refuse("radius", "1 when d = 2", radius, "Use d ≥ 3: for d = 2, x is v itself.")
     rng = np.random.default_rng(key)
-    x, x_test = _points(rng, d, n, radius), _points(rng, d, test, radius)
+    x, x_test = _over_circle(rng, d, n, radius), _over_circle(rng, d, test, radius)
     return Split(x, label(x[:, :2]), x_test, label(x_test[:, :2]))
 
 
-def _points(rng: np.random.Generator, d: int, n: int, radius: float) -> Floats:
+def _over_circle(rng: np.random.Generator, d: int, n: int, radius: float) -> Floats:
     angle = rng.uniform(0, 2 * np.pi, n)
     rest = rng.standard_normal((n, d - 2))
     if d > 2:
@@ -84,13 +84,8 @@ def _points(rng: np.random.Generator, d: int, n: int, radius: float) -> Floats:
     return np.concatenate([np.cos(angle)[:, None], np.sin(angle)[:, None], rest], axis=1)
 
 
-# Sets of extreme points (wen2023, Definition 4.1): points that are all vertices of their convex hull.
-
-Flags = NDArray[np.bool_]
-
-
 def sign_of_first(x: Floats) -> Floats:
-    """y = ±1, the side of the first coordinate's median."""
+    """y = ±1, the sign of x₁ minus its median."""
     return np.where(x[:, 0] > np.median(x[:, 0]), 1.0, -1.0) if len(x) else np.zeros(0)
 
 
@@ -103,7 +98,7 @@ def ellipsoid(
     test: int = 0,
     key: int | np.random.Generator = 0,
 ) -> Split:
-    """Extreme points of different norms: the surface of a random ellipsoid, axes between 1 and `stretch`, off 0.
+    """Extreme points of different norms: on a random ellipsoid with axes of 1 to `stretch` and a random centre.
 
     >>> x, _, _, _ = ellipsoid(3, 40, key=0)
     >>> bool(is_extreme(x).all()), bool(np.ptp(np.linalg.norm(x, axis=1)) > 0.5)
@@ -122,11 +117,12 @@ def ellipsoid(
 
 
 def is_extreme(x: Any) -> Flags:
-    """Which rows of x are vertices of the convex hull of all rows; a repeated vertex counts each time.
+    """Which rows of x are extreme points (wen2023, Definition 4.1): vertices of the convex hull of all rows.
 
-    A row is a vertex when some w has w·xᵢ > w·xⱼ for all other points, and that w is its proof. Directions from the
-    middle settle most; the rest take linear programs (HiGHS) against the vertices known so far, a point being inside
-    as soon as it is inside their hull (Clarkson 1994). A vertex within rounding of the others' hull counts as inside.
+    Each copy of a repeated vertex counts. A row xᵢ is a vertex if some w has w·xᵢ > w·xⱼ for all other points.
+    Directions from the centre prove most vertices. Each other point takes linear programs (HiGHS) against the known
+    vertices, and is inside if it is in their hull (Clarkson 1994). A vertex within rounding of the hull of the others
+    counts as inside.
 
     >>> is_extreme([[0, 0], [2, 0], [0, 2], [1, 1], [0.5, 0.5]]).tolist()
     [True, True, True, False, False]
@@ -136,13 +132,13 @@ def is_extreme(x: Any) -> Flags:
         check.refuse("x", "of shape (n, d), one row a point", points.shape, "Reshape it.")
     check.finite("x", points)
     unique, group = np.unique(points, axis=0, return_inverse=True)
-    # A scale and a centre of the set's own: the tests below are then free of units.
+    # Centred and scaled by the set itself, so that the tolerances below do not depend on units.
     scaled = (unique - unique.mean(axis=0)) / max(float(np.ptp(unique, axis=0).max()), 1e-300)
     return _vertices(scaled)[group.reshape(-1)]
 
 
 def _vertices(points: Floats) -> Flags:
-    known = _proven(points, points) | _proven(points, _whitened(points))
+    known = _furthest(points, points) | _furthest(points, _whitened(points))
     inside = np.zeros(len(points), dtype=bool)
     for i in range(len(points)):
         while not known[i] and not inside[i]:
@@ -150,7 +146,7 @@ def _vertices(points: Floats) -> Flags:
             reach = points @ w
             rounding = 1e-12 * float(np.abs(w).sum())
             if not known.any() or np.min(reach[i] - reach[known]) > rounding:
-                # The furthest point along w; among equals the last in lexicographic order, which is a vertex.
+                # The furthest point along w. Of several, the last in lexicographic order is a vertex.
                 known[np.flatnonzero(reach >= reach.max() - rounding).max()] = True
             else:
                 inside[i] = True
@@ -158,7 +154,7 @@ def _vertices(points: Floats) -> Flags:
 
 
 def _direction(away: Floats) -> Floats:
-    """w in the unit cube with the largest smallest w·ĝ over the unit vectors ĝ along `away`."""
+    """The w in [−1, 1]^d that maximises the least w·ĝ over the unit vectors ĝ along the rows of `away`."""
     from scipy.optimize import linprog
 
     count, d = away.shape
@@ -171,16 +167,16 @@ def _direction(away: Floats) -> Floats:
     return np.asarray(found.x[:d], dtype=np.float64)
 
 
-def _proven(points: Floats, directions: Floats) -> Flags:
-    """Is each point the only furthest one along its direction?"""
+def _furthest(points: Floats, directions: Floats) -> Flags:
+    """Whether each point is the only furthest one along its own direction."""
     reach = directions @ points.T
     own = np.diagonal(reach).copy()
     np.fill_diagonal(reach, -np.inf)
     rounding = 1e-12 * np.abs(directions).sum(axis=1)
-    proven: Flags = own - reach.max(axis=1) > rounding
-    return proven
+    furthest: Flags = own - reach.max(axis=1) > rounding
+    return furthest
 
 
 def _whitened(points: Floats) -> Floats:
-    """(XᵀX)⁻¹x: the outward normals of the ellipsoid of the set's covariance."""
+    """(XᵀX)⁻¹x for each x: outward normals of the ellipsoid that the covariance defines."""
     return points @ np.linalg.pinv(points.T @ points, hermitian=True)

@@ -1,4 +1,4 @@
-"""A data set as networks take it: its split, the scaling of inputs, the encoding of labels, noise on labels."""
+"""Data sets as networks take them: `Split` and `Dataset`, scaling of inputs, encoding of class numbers."""
 
 import abc
 from dataclasses import dataclass, replace
@@ -11,20 +11,29 @@ from numpy.typing import NDArray
 from steppe import check
 from steppe.losses import Loss
 
-# Inputs moved to mean 0 and standard deviation 1, by the training set's own statistics.
-
+Floats = NDArray[np.float64]
 Reals = NDArray[np.floating[Any]]
 Numbers = NDArray[Any]
+Rows = NDArray[np.int64]
 
-# Numbers of double precision at a time.
+# Entries of a piece that is converted to double precision; 256 KB fit into a core's cache.
 _PIECE = 1 << 15
+
+
+class Split(NamedTuple):
+    """A training set and a test set, one row an example."""
+
+    x: Floats
+    y: Floats
+    x_test: Floats
+    y_test: Floats
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """(x − mean)/std over `axes` of the training set (None: over everything), the same for the test set.
+    """(x − mean)/std for both sets, with mean and std over `axes` of the training set (over all axes if None).
 
-    A feature that is constant on the training set is only centred.
+    A feature that is constant on the training set is centred and not scaled.
 
     >>> train, test = per_feature(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([[4.0, 6.0]]))
     >>> train.tolist(), test.tolist()
@@ -34,7 +43,7 @@ class Scaling:
     axes: tuple[int, ...] | None
 
     def __call__(self, train: Numbers, test: Numbers) -> tuple[Reals, Reals]:
-        """In single precision for images of bytes, else in the precision of the arrays."""
+        """Scaled arrays, in single precision for bytes, else in the precision of the arrays."""
         dtype = train.dtype if np.issubdtype(train.dtype, np.floating) else np.dtype(np.float32)
         mean: Reals = np.asarray(np.mean(train, axis=self.axes, keepdims=True, dtype=np.float64))
         std = self._deviation(train, mean)
@@ -45,7 +54,7 @@ class Scaling:
         return scaled, scaled_test
 
     def _deviation(self, train: Numbers, mean: Reals) -> Reals:
-        """To double precision, in pieces that stay in the processor's cache: full MNIST would be 376 MB."""
+        """In double precision, in small pieces: all of MNIST would be 376 MB."""
         total, rows = np.zeros_like(mean), max(1, _PIECE * len(train) // train.size)
         for start in range(0, len(train), rows):
             piece = train[start : start + rows] - mean
@@ -59,21 +68,18 @@ overall = Scaling(None)
 per_channel = Scaling((0, 1, 2))
 
 
-# Class numbers as real targets, for losses of squares.
-
-Targets = NDArray[Any]
-
-
 class Encoding(abc.ABC):
+    """How squared losses see class numbers: as real targets."""
+
     @abc.abstractmethod
-    def __call__(self, train: Targets, test: Targets, classes: int) -> tuple[Targets, Targets]:
-        """Real targets with one more axis than the class numbers, the outputs."""
+    def __call__(self, train: Numbers, test: Numbers, classes: int) -> tuple[Numbers, Numbers]:
+        """Real targets; their last axis is that of the outputs."""
 
 
 @final
 @dataclass(frozen=True)
 class OneHot(Encoding):
-    """One output a class, `high` for the right one and `low` for the others.
+    """One output a class: `high` for the right class and `low` for the others.
 
     >>> train, test = one_hot(np.array([1]), np.array([0]), 2)
     >>> train.tolist(), test.tolist()
@@ -83,7 +89,7 @@ class OneHot(Encoding):
     low: float = 0.0
     high: float = 1.0
 
-    def __call__(self, train: Targets, test: Targets, classes: int) -> tuple[Targets, Targets]:
+    def __call__(self, train: Numbers, test: Numbers, classes: int) -> tuple[Numbers, Numbers]:
         rows = np.where(np.eye(classes, dtype=bool), self.high, self.low).astype(np.float32)
         return rows[train], rows[test]
 
@@ -91,9 +97,9 @@ class OneHot(Encoding):
 @final
 @dataclass(frozen=True)
 class StandardisedClass(Encoding):
-    """One output: the class number, less its training mean, over its training standard deviation."""
+    """One output: the class number with mean 0 and standard deviation 1 on the training set."""
 
-    def __call__(self, train: Targets, test: Targets, classes: int) -> tuple[Targets, Targets]:
+    def __call__(self, train: Numbers, test: Numbers, classes: int) -> tuple[Numbers, Numbers]:
         y, y_test = per_feature(train[:, None].astype(float), test[:, None].astype(float))
         return y.astype(np.float32), y_test.astype(np.float32)
 
@@ -103,11 +109,8 @@ signed_one_hot = OneHot(low=-1.0)
 standardised_class = StandardisedClass()
 
 
-# Real data with a test set, and its targets as each loss takes them.
-
-
 class Supervised(NamedTuple):
-    """Inputs and targets for one loss, one row an example, and the number of outputs that the network needs."""
+    """Inputs and targets for one loss, one row an example, and the number of outputs of the network."""
 
     x: Any
     y: NDArray[Any]
@@ -118,9 +121,9 @@ class Supervised(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """`y` are class numbers where there are `classes`, else real targets (n, outputs).
+    """A training set and a test set; `y` holds class numbers, or real targets (n, outputs) if `classes` is None.
 
-    `squares` makes real targets of class numbers for losses of squares; the paper follows Cohen et al. (2021): 0 and 1.
+    `squares` encodes class numbers for squared losses, as 0 and 1 by default (Cohen et al. 2021).
     """
 
     name: str
@@ -136,15 +139,15 @@ class Dataset:
 
     @property
     def shape(self) -> Any:
-        """The shape of one example; a pytree of shapes where x is one."""
+        """The shape of one example; a pytree of shapes if x is a pytree."""
         return jax.tree.map(lambda a: a.shape[1:], self.x)
 
     def encoded(self, squares: Encoding) -> "Dataset":
-        """The same with another encoding for losses of squares."""
+        """The same data with another encoding for squared losses."""
         return replace(self, squares=squares)
 
     def supervised(self, loss: Loss) -> Supervised:
-        """Class numbers for cross-entropy, ±1 for the logistic loss, `squares` for the others; real targets stay."""
+        """Data for a loss: class numbers for cross-entropy, ±1 for logistic, else `squares`; real targets stay."""
         y, y_test, outputs = self._targets(loss)
         return Supervised(self.x, y, self.x_test, y_test, outputs)
 
@@ -152,46 +155,38 @@ class Dataset:
         if self.classes is None:
             if loss.name in ("cross_entropy", "logistic"):
                 remedy = "Take steppe.losses.half_mse, or data with classes."
-                check.refuse("loss", f"one for real targets, which {self.name} has", loss.name, remedy)
+                check.refuse("loss", f"a loss for the real targets of {self.name}", loss.name, remedy)
             return self.y, self.y_test, self.y.shape[-1]
         if loss.name == "cross_entropy":
             return self.y, self.y_test, self.classes
         if loss.name == "logistic":
             if self.classes != 2:
-                remedy = f"{self.name} has {self.classes}: take steppe.losses.cross_entropy."
-                check.refuse("loss", "one for more than two classes", "logistic", remedy)
+                remedy = "Take steppe.losses.cross_entropy."
+                check.refuse("loss", f"a loss for the {self.classes} classes of {self.name}", "logistic", remedy)
             signs = [(2.0 * y[..., None] - 1.0).astype(np.float32) for y in (self.y, self.y_test)]
             return signs[0], signs[1], 1
         y, y_test = self.squares(self.y, self.y_test, self.classes)
         return y, y_test, y.shape[-1]
 
 
-# How many examples of those there are.
-
-
-def taken(argument: str, asked: int | None, there: int, remedy: str = "Ask for fewer.") -> int:
-    """All of them unless told; refused where there are not so many."""
-    if asked is None:
-        return there
-    count = check.integer(argument, asked, minimum=1)
-    if count > there:
-        check.refuse(argument, f"at most {there:,}", asked, remedy)
+def limit_examples(argument: str, n: int | None, available: int, remedy: str = "Ask for fewer.") -> int:
+    """Returns `available` if `n` is None; raises if `n` is larger."""
+    if n is None:
+        return available
+    count = check.integer(argument, n, minimum=1)
+    if count > available:
+        check.refuse(argument, f"at most {available:,}", n, remedy)
     return count
 
 
-# A table divided at random into training and test rows.
+def random_split(rows: int, n: int | None, test: int | None, key: int | np.random.Generator) -> tuple[Rows, Rows]:
+    """Row numbers of n training and `test` test examples; by default a fifth for testing, the rest for training.
 
-Rows = NDArray[np.int64]
-
-
-def shuffled(rows: int, n: int | None, test: int | None, key: int | np.random.Generator) -> tuple[Rows, Rows]:
-    """Row numbers of n training and `test` test examples; a fifth for testing and the rest for training unless told.
-
-    >>> [len(part) for part in shuffled(10, None, None, 0)]
+    >>> [len(part) for part in random_split(10, None, None, 0)]
     [8, 2]
     """
-    test = taken("test", test if test is not None else rows // 5, rows - 1, "Leave rows for training.")
-    n = taken("n", n, rows - test)
+    test = limit_examples("test", test if test is not None else rows // 5, rows - 1, "Leave rows for training.")
+    n = limit_examples("n", n, rows - test)
     order: NDArray[Any] = np.random.default_rng(key).permutation(rows)
-    # Test rows first: they stay the same when n changes.
+    # Test rows come first, so that they stay the same when n changes.
     return order[test : test + n], order[:test]

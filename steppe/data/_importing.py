@@ -1,8 +1,11 @@
-"""Bringing data sets in: from files the user has, or by download."""
+"""How data sets get into the data folder: from files that the user has, or by download."""
 
+import csv
 import gzip
 import hashlib
 import http.client
+import io
+import pickle
 import tarfile
 import urllib.error
 import urllib.request
@@ -10,20 +13,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from filelock import FileLock
 
-from steppe.data._formats import opened, plain_name, published, records, refuse_other, status_of
-from steppe.data._registry import CIFAR10, HOUSING, MNIST, SETS, DataError, DataSet, File, Source, home, mark, write
-
-# steppe data import: what is known among the files of a folder, checked and put into the data folder.
+from steppe.data._files import check_content, home, mark, opened, plain_name, status_of, write
+from steppe.data._registry import CIFAR10, HOUSING, MNIST, SETS, DataError, DataSet, File, Source
 
 ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.xz")
 TABLES = ("cal_housing.csv", "california_housing.csv", "housing.csv")
+TIMEOUT = 30.0  # seconds
+PIECE = 1 << 18  # bytes
+
+# Called with (file, bytes received, bytes in total).
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Imported:
+    """One file that is now in the data folder, and where it came from."""
+
     data_set: str
     file: str
     source: str
@@ -32,7 +42,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Found:
-    """Content that goes by the name of a registered file."""
+    """Content under the name of a registered file; not checked yet."""
 
     data_set: DataSet
     file: File
@@ -41,9 +51,9 @@ class Found:
 
 
 def import_folder(source: Path, folder: Path | None = None, *, sets: Sequence[DataSet] | None = None) -> list[Imported]:
-    """Files of `source` and the folders in it, plain, gzip or xz, as pickles, or inside the publishers' archives.
+    """Imports the known files below `source`: plain, gzip or xz, as pickles, or inside the publishers' archives.
 
-    What is whole is taken; if something else goes by a known name, a DataError says so at the end.
+    All valid files are imported. If others have a known name but wrong content, a DataError lists them at the end.
     """
     sets = list(SETS.values()) if sets is None else sets
     if not source.exists():
@@ -57,8 +67,8 @@ def import_folder(source: Path, folder: Path | None = None, *, sets: Sequence[Da
             except DataError as error:
                 troubles.append(str(error))
     if troubles:
-        taken = f"{len(done)} files were imported. " if done else "Nothing was imported. "
-        raise DataError(taken + " ".join(troubles))
+        summary = f"{len(done)} files were imported. " if done else "Nothing was imported. "
+        raise DataError(summary + " ".join(troubles))
     if not done:
         names = ", ".join(f.name for s in sets for f in s.files)
         raise DataError(f"{source} holds no file of a known data set. Known: {names}; also as .gz, .xz or pickle.")
@@ -66,8 +76,8 @@ def import_folder(source: Path, folder: Path | None = None, *, sets: Sequence[Da
 
 
 def put(found: Found, folder: Path | None = None) -> Imported:
-    """The content at its place in the data folder, after its sha256 was checked."""
-    refuse_other(found.source, found.content, found.file)
+    """Checks the content and writes it into the data folder."""
+    check_content(found.source, found.content, found.file)
     path = home(folder) / found.data_set.name / found.file.name
     write(path, found.content)
     mark(path, found.file.sha256)
@@ -101,7 +111,7 @@ def unpacked(path: Path, sets: Sequence[DataSet]) -> Iterator[Found]:
                     if found is not None:
                         yield found
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise DataError(f"{path} is no archive that can be read ({error}). Download it again.") from error
+        raise DataError(f"{path} is not a readable archive ({error}). Download it again.") from error
 
 
 def _match(name: str, sets: Sequence[DataSet]) -> tuple[DataSet, File] | None:
@@ -113,7 +123,7 @@ def _match(name: str, sets: Sequence[DataSet]) -> tuple[DataSet, File] | None:
 
 
 def _names(data_set: DataSet, file: File) -> tuple[str, ...]:
-    """The names a file goes by."""
+    """The names under which a file is published."""
     if data_set is MNIST:
         return file.name, file.name.replace("-idx", ".idx")
     if data_set is CIFAR10:
@@ -127,23 +137,75 @@ def _known(name: str, content: bytes, source: str, sets: Sequence[DataSet]) -> F
         return None
     data_set, file = match
     if data_set is CIFAR10 and name != file.name:
-        content = records(content, source)
+        content = cifar_records(content, source)
     if name in TABLES:
-        content = published(content, source)
+        content = housing_table(content, source)
     return Found(data_set, file, source, content)
 
 
-# steppe data download: from the publisher's address, going on where an earlier attempt ended.
+# The names that a pickled array of numbers needs. numpy has moved its inner modules since these files were written.
+_ALLOWED = {
+    ("numpy.core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
+    ("numpy._core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+    ("_codecs", "encode"): lambda text, encoding: text.encode(encoding),
+}
 
-TIMEOUT = 30.0
-PIECE = 1 << 18
 
-# (file, bytes there, bytes in all)
-Progress = Callable[[str, int, int], None]
+class _Arrays(pickle.Unpickler):
+    """Loads arrays of numbers and refuses everything else that a pickle could run."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a table of images does not need")
+        return _ALLOWED[module, name]
+
+
+def cifar_records(content: bytes, where: str) -> bytes:
+    """CIFAR-10's Python version (a pickle) as its binary version: a label byte and 3,072 pixels for each image."""
+    try:
+        batch = _Arrays(io.BytesIO(content), encoding="bytes").load()
+        # Keys are bytes in the published files, which Python 2 wrote, and strings in files that Python 3 wrote.
+        named = {key.encode() if isinstance(key, str) else key: value for key, value in batch.items()}
+        labels, pixels = np.asarray(named[b"labels"], np.uint8), np.asarray(named[b"data"], np.uint8)
+        return np.concatenate([labels[:, None], pixels], axis=1).tobytes()
+    except Exception as error:  # a pickle can fail in any way
+        remedy = "Take the published cifar-10-python.tar.gz, or the binary version."
+        raise DataError(f"{where} is not a batch of CIFAR-10's Python version: {error}. {remedy}") from error
+
+
+def housing_table(content: bytes, where: str) -> bytes:
+    """California housing in its published format, from any CSV of the nine columns, with or without a header.
+
+    >>> housing_table(b"longitude,...\\n-122.23,37.88,41,880,129,322,126,8.3252,452600\\n", "a.csv")
+    b'-122.230000,37.880000,41.000000,880.000000,129.000000,322.000000,126.000000,8.325200,452600.000000\\n'
+    """
+    rows = list(csv.reader(io.StringIO(content.decode("utf-8", errors="replace"))))
+    body = rows[1:] if rows and not _is_number(rows[0][0] if rows[0] else "") else rows
+    try:
+        lines = [",".join(f"{float(value):.6f}" for value in row[:9]) for row in body]
+    except ValueError as error:
+        raise DataError(
+            f"{where} is not the published California housing table: {error}. It needs nine numbers a row, longitude "
+            "first and median house value last; take cal_housing.data of cal_housing.tgz."
+        ) from error
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def download(data_set: DataSet, folder: Path | None = None, *, progress: Progress | None = None) -> list[Imported]:
-    """The files of a data set that are not in the data folder yet, checked, without compression."""
+    """Downloads the files of a data set that are missing or damaged; stores them checked and without compression.
+
+    A download that broke off continues.
+    """
     place = home(folder) / data_set.name
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -154,7 +216,7 @@ def download(data_set: DataSet, folder: Path | None = None, *, progress: Progres
     done = []
     with FileLock(place / ".download.lock"):
         for source in data_set.sources:
-            states = [status_of(data_set, file, home(folder), look=True).state for file in source.files]
+            states = [status_of(data_set, file, home(folder), read=True).state for file in source.files]
             if any(state != "checked" for state in states):
                 archive = _fetched(source, place, progress)
                 done += [put(found, folder) for found in _inside(data_set, source, archive)]
@@ -173,7 +235,7 @@ def _inside(data_set: DataSet, source: Source, archive: Path) -> list[Found]:
 
 
 def _fetched(source: Source, place: Path, progress: Progress | None) -> Path:
-    """The source beside its place, whole and with the right sha256, from the first address that gives it."""
+    """The path of the downloaded source with the right sha256, from the first address that offers it."""
     part, troubles = place / f"{source.name}.part", []
     for address in source.addresses:
         try:
@@ -183,7 +245,7 @@ def _fetched(source: Source, place: Path, progress: Progress | None) -> Path:
             troubles.append(f"{address}: {error}")
     raise DataError(
         f"{source.name} could not be downloaded. " + " ".join(troubles) + " With no network here, download it "
-        "elsewhere and run `steppe data import FOLDER`; what is there already is kept, and the same command goes on."
+        "elsewhere and run `steppe data import FOLDER`. Bytes received so far are kept: the same command goes on."
     )
 
 
@@ -198,9 +260,9 @@ def _fetch(address: str, source: Source, part: Path, progress: Progress | None) 
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     if have > source.bytes or digest != source.sha256:
         part.unlink()
-        if begun:  # it may be the beginning that was wrong
+        if begun:  # the part from an earlier attempt may be wrong
             return _fetch(address, source, part, progress)
-        raise DataError(f"what it gives is not {source.name}: sha256 {digest[:16]}…, not {source.sha256[:16]}….")
+        raise DataError(f"its content is not {source.name}: sha256 {digest[:16]}…, not {source.sha256[:16]}….")
     return None
 
 
@@ -208,7 +270,7 @@ def _receive(address: str, source: Source, part: Path, have: int, progress: Prog
     request = urllib.request.Request(address, headers={"User-Agent": "steppe", "Range": f"bytes={have}-"})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            # A server that does not know ranges begins again, and so do we.
+            # A server without support for ranges sends the whole file again.
             resumed = answer.status == HTTPStatus.PARTIAL_CONTENT
             with part.open("ab" if resumed else "wb") as stream:
                 have = have if resumed else 0

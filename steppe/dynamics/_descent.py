@@ -12,8 +12,6 @@ from steppe.dynamics._base import Dynamics, batch, batch_loss, rate
 from steppe.kernels.training import Recipe
 from steppe.problem import Problem
 
-# Gradient descent, full batch or mini-batch, with weight decay.
-
 
 @final
 class GD(Dynamics):
@@ -46,12 +44,11 @@ class GD(Dynamics):
         return w - lr * (g + decay * w), loss
 
 
-# Gradient descent with momentum (Polyak 1964).
-
-
 @final
 class HeavyBall(Dynamics):
-    """v ← βv − η∇L(w), w ← w + v, from v = 0: on a quadratic stable below the sharpness 2(1 + β)/η.
+    """v ← βv − η∇L(w), w ← w + v, from v = 0: gradient descent with momentum (Polyak 1964).
+
+    On a quadratic it is stable below the sharpness 2(1 + β)/η.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = steppe.Problem(lambda w, x: w * x, jnp.array([1.0]), jnp.ones(1), jnp.zeros(1), steppe.losses.half_mse)
@@ -82,12 +79,11 @@ class HeavyBall(Dynamics):
         return (w + v, v), loss
 
 
-# Sharpness-aware minimisation (Foret et al. 2021); with batch size 1 the 1-SAM of wen2023.
-
-
 @final
 class SAM(Dynamics):
-    """w ← w − η (∇ℓ(w + ρ ∇ℓ(w)/‖∇ℓ(w)‖) + λw), ℓ the loss of one batch: one example by default (1-SAM).
+    """w ← w − η (∇ℓ(w + ρ ∇ℓ(w)/‖∇ℓ(w)‖) + λw), where ℓ is the loss of one batch (Foret et al. 2021).
+
+    By default a batch is one example: the 1-SAM of wen2023.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = steppe.Problem(lambda w, x: w * x, jnp.array([1.0]), jnp.ones(1), jnp.zeros(1), steppe.losses.half_mse)
@@ -118,7 +114,7 @@ class SAM(Dynamics):
 
 
 def _direction(g: Array) -> Array:
-    """g/‖g‖, without underflow of the squares of a small g."""
+    """g/‖g‖, where the squares of a small g do not underflow."""
     largest = jnp.max(jnp.abs(g))
     # An already fitted example has g = 0, and 0/0 is NaN: it gets no perturbation.
     g = g / jnp.where(largest > 0, largest, 1)

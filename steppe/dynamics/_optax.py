@@ -37,7 +37,10 @@ class Optax(Dynamics):
 
         if not isinstance(transformation, optax.GradientTransformation):
             check.refuse(
-                "transformation", "an optax.GradientTransformation", transformation, "Pass for example optax.adam(1e-3)."
+                "transformation",
+                "an optax.GradientTransformation",
+                transformation,
+                "Pass for example optax.adam(1e-3).",
             )
         self.transformation, self.batch_size = transformation, batch(batch_size)
 

@@ -1,4 +1,4 @@
-"""Stages one after the other, and the order of examples in them."""
+"""Stages one after the other, and their steps and epochs on one time axis."""
 
 import math
 from collections.abc import Iterable
@@ -10,12 +10,10 @@ from steppe.dynamics._descent import GD, SAM
 from steppe.until import Stop
 from steppe.when import When
 
-# Stages run one after the other: the rows of a training table (wen2023, table 2).
-
 
 @dataclass(frozen=True)
 class Stage:
-    """`epochs` passes over the data with one dynamics; None goes on until the run's stop."""
+    """`epochs` passes over the data with one dynamics; None means until the run stops."""
 
     dynamics: Dynamics
     epochs: int | None = None
@@ -23,7 +21,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Dynamics one after the other, each for its own number of epochs.
+    """Dynamics one after the other, each for its number of epochs: a training table such as wen2023, table 2.
 
     >>> len(Schedule.table([(0.01, 0.05, 1, 0.0, 200), (0.01, 0.1, 1, 0.0, 400)]).stages)
     2
@@ -38,7 +36,9 @@ class Schedule:
             if stage.epochs is not None:
                 check.integer("epochs", stage.epochs, minimum=1)
             elif stage is not self.stages[-1]:
-                check.refuse("epochs", "given for every stage but the last", None, "Say how long the stage lasts.")
+                check.refuse(
+                    "epochs", "given for every stage but the last", None, "Pass the number of epochs of the stage."
+                )
 
     @classmethod
     def table(cls, rows: Iterable[tuple[float, float, int | None, float, int]]) -> "Schedule":
@@ -62,12 +62,9 @@ class Schedule:
         return cls((Stage(dynamics),))
 
 
-# Steps and epochs of a run whose stages have different batch sizes, and the moments at which it is recorded.
-
-
 @dataclass(frozen=True)
 class Segment:
-    """One stage on the time axis: steps [first_step, last_step), of which `per_epoch` make an epoch."""
+    """One stage on the time axis: the steps [first_step, last_step), `per_epoch` of them an epoch."""
 
     stage: Stage
     first_step: int
@@ -76,7 +73,7 @@ class Segment:
     last_step: float
 
     def epoch(self, step: int) -> float:
-        """The epochs done after `step` steps of the run."""
+        """The number of epochs done after `step` steps of the run."""
         return self.first_epoch + (step - self.first_step) / self.per_epoch
 
     def step_at(self, epoch: float) -> float:
@@ -93,7 +90,7 @@ class Segment:
 
 
 def segments(schedule: Schedule, n: int, stop: Stop) -> list[Segment]:
-    """The stages of a schedule on n examples, one after the other, cut where `stop` says; inf where nothing does.
+    """The stages of a schedule on n examples, cut where `stop` says; the last step is inf if nothing limits it.
 
     A full-batch step is a whole epoch.
     """

@@ -16,11 +16,16 @@ from steppe.dynamics._base import Dynamics, batch_loss, rate
 from steppe.kernels.training import Recipe
 from steppe.problem import Problem
 
-# Parameters picked by their names, for dynamics that treat some of them apart.
+
+def inner(dynamics: Any) -> Dynamics:
+    """The dynamics that is wrapped; raises if it is none."""
+    if not isinstance(dynamics, Dynamics):
+        check.refuse("dynamics", "a dynamics", dynamics, "Pass for example SAM(0.01, 0.1).")
+    return dynamics
 
 
 def refuse_unknown(problem: Problem, w: Array, names: frozenset[str]) -> None:
-    """An error unless the parameters are a dict that has all the names."""
+    """Raise unless the parameters are a dict that has all the names."""
     params = problem.unravel(w)
     if not isinstance(params, dict) or not names or not names <= params.keys():
         known = sorted(params) if isinstance(params, dict) else type(params).__name__
@@ -36,14 +41,11 @@ def scaled(problem: Problem, dynamics: Dynamics, state: Any, names: frozenset[st
     return eqx.tree_at(dynamics.position, state, w)
 
 
-# Weight decay of some parameters only: after every step they shrink by a factor.
-
-
 @final
 class Decayed(Dynamics):
-    """The steps of `dynamics`, after each of which the parameters called `names` are multiplied by 1 − `shrink`.
+    """The steps of `dynamics`; after each, the parameters called `names` are multiplied by 1 − `shrink`.
 
-    Decay λ of those parameters alone, with a rate η, is shrink = ηλ.
+    That is weight decay λ of these parameters alone, with shrink = ηλ at the rate η.
 
     >>> import jax.numpy as jnp, steppe
     >>> params = {"a": jnp.array([8.0]), "b": jnp.array([7.0])}
@@ -58,9 +60,7 @@ class Decayed(Dynamics):
     batch_size: int | None = eqx.field(static=True)
 
     def __init__(self, dynamics: Dynamics, names: Iterable[str], shrink: ArrayLike):
-        if not isinstance(dynamics, Dynamics):
-            check.refuse("dynamics", "a dynamics", dynamics, "Pass for example SAM(0.01, 0.1).")
-        self.dynamics, self.names, self.shrink = dynamics, frozenset(names), rate("shrink", shrink)
+        self.dynamics, self.names, self.shrink = inner(dynamics), frozenset(names), rate("shrink", shrink)
         self.batch_size = dynamics.batch_size
 
     @property
@@ -80,14 +80,11 @@ class Decayed(Dynamics):
         return scaled(problem, self.dynamics, new, self.names, kept), loss
 
 
-# Projected training: after every step some parameters are scaled back to a given norm (wen2023, figure 6b).
-
-
 @final
 class Projected(Dynamics):
     """w ← Π(step(w)), where Π scales the parameters called `names`, together, to the Euclidean norm `norm`.
 
-    It begins at Π(w).
+    The run begins at Π(w). This is the projected training of wen2023, figure 6b.
 
     >>> import steppe
     >>> params = {"a": jnp.array([3.0, 4.0]), "b": jnp.array([7.0])}
@@ -102,9 +99,7 @@ class Projected(Dynamics):
     batch_size: int | None = eqx.field(static=True)
 
     def __init__(self, dynamics: Dynamics, names: Iterable[str], norm: ArrayLike):
-        if not isinstance(dynamics, Dynamics):
-            check.refuse("dynamics", "a dynamics", dynamics, "Pass for example SAM(0.01, 0.1).")
-        self.dynamics, self.names, self.norm = dynamics, frozenset(names), rate("norm", norm)
+        self.dynamics, self.names, self.norm = inner(dynamics), frozenset(names), rate("norm", norm)
         self.batch_size = dynamics.batch_size
 
     @property
@@ -112,8 +107,8 @@ class Projected(Dynamics):
         return self.dynamics.gradients_per_step
 
     def recipe(self) -> Recipe | None:
-        inner = self.dynamics.recipe()
-        return None if inner is None or inner.held else replace(inner, held=self.names, norm=float(self.norm))
+        recipe = self.dynamics.recipe()
+        return None if recipe is None or recipe.held else replace(recipe, held=self.names, norm=float(self.norm))
 
     def start(self, problem: Problem, w: Array) -> Any:
         refuse_unknown(problem, w, self.names)
@@ -129,19 +124,16 @@ class Projected(Dynamics):
     def _project(self, problem: Problem, state: Any) -> Any:
         params = problem.unravel(self.position(state))
         length = jnp.sqrt(sum(jnp.sum(params[name] ** 2) for name in self.names))
-        # Nothing at all has no direction to be scaled along.
+        # Parameters that are all 0 have no direction, so they stay 0.
         factor = self.norm.astype(length.dtype) / jnp.where(length > 0, length, 1)
         return scaled(problem, self.dynamics, state, self.names, factor)
 
 
-# Label-noise SGD (Blanc et al. 2020): any dynamics whose labels are drawn anew around the true ones at every step.
-
-
 @final
 class LabelNoise(Dynamics):
-    """The steps of `dynamics` with y + σξ for the labels of the batch, ξ standard Gaussian and fresh at every step.
+    """The steps of `dynamics` with labels y + σξ, where every step draws a standard Gaussian ξ (Blanc et al. 2020).
 
-    For real labels, that is losses of squares. The loss that stops a run is that of the true labels.
+    The labels must be real numbers, so the loss one of squares. The loss that stops a run is that of the true labels.
 
     >>> import jax.numpy as jnp, steppe
     >>> from steppe._random import step_key
@@ -156,17 +148,15 @@ class LabelNoise(Dynamics):
     batch_size: int | None = eqx.field(static=True)
 
     def __init__(self, dynamics: Dynamics, sigma: ArrayLike):
-        if not isinstance(dynamics, Dynamics):
-            check.refuse("dynamics", "a dynamics", dynamics, "Pass for example GD(0.01, batch_size=1).")
-        self.dynamics, self.sigma, self.batch_size = dynamics, rate("sigma", sigma), dynamics.batch_size
+        self.dynamics, self.sigma, self.batch_size = inner(dynamics), rate("sigma", sigma), dynamics.batch_size
 
     @property
     def gradients_per_step(self) -> int:  # type: ignore[override]
         return self.dynamics.gradients_per_step
 
     def recipe(self) -> Recipe | None:
-        inner = self.dynamics.recipe()
-        return None if inner is None or inner.sigma else replace(inner, sigma=float(self.sigma))
+        recipe = self.dynamics.recipe()
+        return None if recipe is None or recipe.sigma else replace(recipe, sigma=float(self.sigma))
 
     def start(self, problem: Problem, w: Array) -> Any:
         if problem.loss_function.name not in ("mse", "half_mse"):
@@ -181,7 +171,7 @@ class LabelNoise(Dynamics):
 
     def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
         noise = label_noise(key, min(self.batch_size or len(problem), len(problem)), self.sigma, problem.y)
-        # The last batch of an epoch may be smaller: it takes the first of the same numbers.
+        # The last batch of an epoch may be smaller: it uses the first of the same numbers.
         y = problem.y + noise if index is None else problem.y.at[index].add(noise[: len(index)])
         noisy = eqx.tree_at(lambda p: p.y, problem, y)
         new, _ = self.dynamics.step(noisy, state, index, key=jax.random.fold_in(key, 0))

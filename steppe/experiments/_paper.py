@@ -73,6 +73,11 @@ class Finding:
     holds: bool
     detail: str = ""
 
+    def __post_init__(self) -> None:
+        # Checks compute with numpy; JSON and reports get Python's own numbers.
+        object.__setattr__(self, "measured", float(self.measured))
+        object.__setattr__(self, "holds", bool(self.holds))
+
 
 Check = Callable[..., Finding]
 

@@ -1,20 +1,26 @@
-"""Flatness against loss, rescalings, spectra."""
+"""Flatness: against the population loss, under rescalings, and the spectrum of a Hessian."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from steppe.figures._style import BLUE, FAINT, INK, RED, canvas, plain_ticks, styled
+from steppe.figures._style import BLUE, FAINT, INK, RED, canvas, headline, plain_ticks, shared_legend, styled
 
-# Flatness against population loss, coloured by the correlation ν: figures 2, 3 and 4 of multi-index.
+# Filled and open markers differ in grey too.
+_STYLES: Mapping[str, Mapping[str, Any]] = {
+    "plain": {"color": BLUE, "markerfacecolor": BLUE, "label": "at the rescaled parameters"},
+    "invariant": {"color": RED, "markerfacecolor": "white", "label": "least over all rescalings"},
+}
+_MARKERS: Mapping[str, str] = {"sharpness": "o", "trace": "^"}
 
 
 @styled
 def flatness_loss(numbers: Mapping[str, Any]) -> Any:
-    """`numbers`: title and rows of panels, each with title, nu, flatness and loss (median, low, high), power, note.
+    """Population loss against flatness, coloured by the correlation ν: figures 2, 3 and 4 of multi-index.
 
-    A mark is the median over the seeds, its bars the middle 80%; dashed: the loss of predicting 0.
+    A mark is the median over the seeds, its bars are the middle 80%. The dashed line is the loss of predicting 0.
+    `numbers`: title and rows of panels, each with title, nu, flatness and loss (median, low, high), power, note.
     """
     from matplotlib.colors import LogNorm
 
@@ -26,16 +32,16 @@ def flatness_loss(numbers: Mapping[str, Any]) -> Any:
         for axis in drawn[len(row) :]:
             axis.set_axis_off()
         for axis, one in zip(drawn, row, strict=False):
-            shade = _panel(axis, one, LogNorm(0.01, 1.0))
+            shade = _flatness_panel(axis, one, LogNorm(0.01, 1.0))
         drawn[0].set_ylabel("population loss")
     for axis in axes[-1]:
         axis.set_xlabel("flatness of the flattest interpolator, tr ∇²L")
     figure.colorbar(shade, ax=axes, label="correlation ν of the inner weights", shrink=0.8, aspect=30)
-    figure.suptitle(numbers["title"], x=0.01, ha="left", fontweight="bold", fontsize=11)
+    headline(figure, numbers["title"])
     return figure
 
 
-def _panel(axis: Any, one: Mapping[str, Any], norm: Any) -> Any:
+def _flatness_panel(axis: Any, one: Mapping[str, Any], norm: Any) -> Any:
     nu = np.asarray(one["nu"])
     x, y = (np.asarray(one[name]["median"]) for name in ("flatness", "loss"))
     bars = [
@@ -51,27 +57,18 @@ def _panel(axis: Any, one: Mapping[str, Any], norm: Any) -> Any:
     plain_ticks(axis)
     axis.set_title(one["title"], fontsize=9)
     if one.get("note"):
-        # Curves run from the lower left to the upper right.
+        # The curves run from the lower left to the upper right, so this corner is free.
         axis.annotate(one["note"], (0.97, 0.08), xycoords="axes fraction", ha="right", fontsize=7.5, color=INK)
     return shade
 
 
-# What random rescalings of neurons do to flatness as it is measured, and not to the least flatness over them.
-
-# Filled against open: the two remain apart in grey.
-_STYLES: Mapping[str, Mapping[str, Any]] = {
-    "plain": {"color": BLUE, "markerfacecolor": BLUE, "label": "at the rescaled parameters"},
-    "invariant": {"color": RED, "markerfacecolor": "white", "label": "least over all rescalings"},
-}
-_MARKERS: Mapping[str, str] = {"sharpness": "o", "trace": "^"}
-
-
 @styled
 def rescaling(numbers: Mapping[str, Any]) -> Any:
-    """A panel for each network, a point for each random rescaling, and how far the points of each kind spread.
+    """Random rescalings of neurons change the measured flatness, but not the least flatness over all rescalings.
 
-    `numbers`: title and panels, each with title, factors (the largest that a neuron may be multiplied or divided by),
-    and sharpness and trace, each {"plain": [...], "invariant": [...]}, one number for each of the factors.
+    Each network has a panel, each rescaling a point; the text shows the spread of the points. `numbers`: title and
+    panels, each with title, factors (the largest that multiplies or divides a neuron), and sharpness and trace, each
+    {"plain": [...], "invariant": [...]} with one number for each factor.
     """
     count = len(numbers["panels"])
     figure, axes = canvas(1, count, width=2.75 * count, height=3.6)
@@ -90,9 +87,8 @@ def rescaling(numbers: Mapping[str, Any]) -> Any:
     for axis in axes[0]:
         axis.set_ylim(low, high * (high / low) ** 0.25)  # one scale for all, and room for the text
     axes[0, 0].set_ylabel("trace and largest eigenvalue of ∇²L")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
-    figure.suptitle(numbers["title"], x=0.01, ha="left", fontweight="bold", fontsize=11)
+    shared_legend(figure, axes, columns=4)
+    headline(figure, numbers["title"])
     return figure
 
 
@@ -106,12 +102,9 @@ def _spread(values: Sequence[float]) -> float:
     return float(np.max(values) / np.min(values) - 1)
 
 
-# The spectral density of a Hessian, with λ_max and its interval.
-
-
 @styled
 def spectrum(numbers: Mapping[str, Any]) -> Any:
-    """Density on a logarithmic axis with a band of two standard errors; λ_max as a line, its interval as a band.
+    """The spectral density of a Hessian with a band of two standard errors, and λ_max with its interval.
 
     `numbers`: title, grid, density, stderr, sharpness, lower, upper, confidence, and lr (or None) for the line 2/η.
     """
@@ -133,6 +126,6 @@ def spectrum(numbers: Mapping[str, Any]) -> Any:
     axis.set_xlabel("eigenvalue of ∇²L")
     axis.set_ylabel("density")
     axis.set_title(numbers["title"])
-    # Below: lines and peaks may stand anywhere on the axis.
+    # Below the axis: lines and peaks can be anywhere on it.
     figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -1,21 +1,27 @@
-"""What the step size does: sharpness and smoothness over it, interpolants, sweeps of rates."""
+"""What the step size does: sharpness and smoothness of the minimum, and the functions that training finds."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from steppe.figures._style import BLUE, COLOURS, FAINT, GREEN, INK, ORANGE, canvas, plain_ticks, styled
+from steppe.figures._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, headline, shared_legend, styled
 
-# Sharpness of minima against the step size that led to them, with the limit 2/η.
+# Three different markers, so that the series differ without colour too.
+_SERIES = (
+    ("sharpness", "minimum that gradient descent found", BLUE, "o"),
+    ("flattest", "its flattest implementation", ORANGE, "^"),
+    ("bound", "lower bound 1 + 2 ∫|f″| g", GREEN, "x"),
+)
+_MARKS = (("failed", "did not converge", "|"), ("excluded", "excluded: converged during the warm-up", "2"))
 
 
 @styled
 def sharpness_curves(numbers: Mapping[str, Any]) -> Any:
-    """One panel for each entry of `panels`: λ_max at the minimum, of its flattest implementation, and the lower bound.
+    """λ_max of minima against the step size, with that of their flattest implementation, a lower bound, and 2/η.
 
-    `numbers`: title, and panels, each with title, lr, sharpness, flattest, bound (columns of the runs that count), and
-    the step sizes of those that do not: failed (did not converge) and excluded (converged during the warm-up).
+    `numbers`: title, and panels. A panel has title, the columns lr, sharpness, flattest and bound of the runs that
+    count, and the step sizes of the other runs: failed (did not converge) and excluded (converged in the warm-up).
     """
     panels = numbers["panels"]
     columns = min(3, len(panels))
@@ -26,7 +32,7 @@ def sharpness_curves(numbers: Mapping[str, Any]) -> Any:
         everywhere = np.sort(np.concatenate([lr, panel["failed"], panel["excluded"]]))
         for name, label, colour, marker in _SERIES:
             axis.plot(lr, panel[name], color=colour, marker=marker, markersize=2.5, linestyle="none", label=label)
-        # On top of the points, which cover it where runs end at the edge.
+        # Above the points, which would cover it where runs end at the edge.
         limit = {"color": INK, "linestyle": "--", "linewidth": 1.0, "zorder": 3}
         axis.plot(everywhere, 2 / everywhere, label="2/η, limit of stability", **limit)
         for name, label, marker in _MARKS:
@@ -45,19 +51,10 @@ def sharpness_curves(numbers: Mapping[str, Any]) -> Any:
         axis.set_xlabel("step size η")
     for axis in axes[:, 0]:
         axis.set_ylabel("λ_max ∇²L")
-    _one_legend(figure, axes)
+    shared_legend(figure, axes, columns=2)
     if numbers.get("title"):
-        figure.suptitle(numbers["title"], x=0.01, ha="left", fontsize=10, fontweight="bold")
+        headline(figure, numbers["title"], size=10)
     return figure
-
-
-# Full, open, full: the three are told apart without colour too.
-_SERIES = (
-    ("sharpness", "minimum that gradient descent found", BLUE, "o"),
-    ("flattest", "its flattest implementation", ORANGE, "^"),
-    ("bound", "lower bound 1 + 2 ∫|f″| g", GREEN, "x"),
-)
-_MARKS = (("failed", "did not converge", "|"), ("excluded", "excluded: converged during the warm-up", "2"))
 
 
 @styled
@@ -84,25 +81,13 @@ def smoothness(numbers: Mapping[str, Any]) -> Any:
     return figure
 
 
-def _one_legend(figure: Any, axes: Any) -> None:
-    """The panels share their marks: one legend above all of them, every mark once."""
-    marks: dict[str, Any] = {}
-    for axis in axes.flat:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            marks.setdefault(label, handle)
-    figure.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=2 if len(marks) > 3 else len(marks))
-
-
-# Functions that went through the same points, and where they bend.
-
-
 @styled
 def interpolants(numbers: Mapping[str, Any]) -> Any:
-    """A panel for each function: its graph between its knots, and the training points.
+    """Functions through the same training points, one panel for each.
 
     `numbers`: title, x, y (training points), and functions, each with label, at, value (the corners of its graph).
     """
-    figure, axes = _panels(numbers, height=1.7)
+    figure, axes = _functions(numbers, height=1.7)
     low, high = _range(numbers["x"])
     for axis, function in zip(axes.flat, numbers["functions"], strict=False):
         axis.plot(function["at"], function["value"], color=BLUE, linewidth=1.3)
@@ -117,11 +102,11 @@ def interpolants(numbers: Mapping[str, Any]) -> Any:
 
 @styled
 def second_derivatives(numbers: Mapping[str, Any]) -> Any:
-    """A panel for each function: f″ as stems on its own scale, over the weight g in grey.
+    """f″ of each function as stems, one panel for each with its own scale, and the weight g in grey.
 
     `numbers`: title, x, grid and weight (g on a grid), and functions, each with label, knots, jumps.
     """
-    figure, axes = _panels(numbers, height=1.5)
+    figure, axes = _functions(numbers, height=1.5)
     low, high = _range(numbers["x"])
     g = np.asarray(numbers["weight"], dtype=float)
     for axis, function in zip(axes.flat, numbers["functions"], strict=False):
@@ -139,7 +124,7 @@ def second_derivatives(numbers: Mapping[str, Any]) -> Any:
 
 @styled
 def two_trainings(numbers: Mapping[str, Any]) -> Any:
-    """Left the losses against steps, right the functions they ended at, over the training points.
+    """Two runs: their losses against steps, and the functions at their ends with the training points.
 
     `numbers`: title, x, y, and runs, each with label, step, loss, at, value.
     """
@@ -161,7 +146,7 @@ def two_trainings(numbers: Mapping[str, Any]) -> Any:
     return figure
 
 
-def _panels(numbers: Mapping[str, Any], *, height: float) -> tuple[Any, Any]:
+def _functions(numbers: Mapping[str, Any], *, height: float) -> tuple[Any, Any]:
     count = len(numbers["functions"])
     columns = min(3, count)
     rows = -(-count // columns)
@@ -170,78 +155,11 @@ def _panels(numbers: Mapping[str, Any], *, height: float) -> tuple[Any, Any]:
         axis.set_visible(False)
     for axis in axes[-1]:
         axis.set_xlabel("x")
-    figure.suptitle(numbers["title"], x=0.01, ha="left", fontsize=10, fontweight="bold")
+    headline(figure, numbers["title"], size=10)
     return figure, axes
 
 
 def _range(x: Any) -> tuple[float, float]:
-    """The data and a tenth of their width on either side."""
+    """The interval of the data, with a tenth of its width added on each side."""
     low, high = min(x), max(x)
     return low - 0.1 * (high - low), high + 0.1 * (high - low)
-
-
-# Final values against the learning rate in the form of conflicting-biases, a grid of panels.
-
-_KINDS: Mapping[str, Mapping[str, Any]] = {
-    "points": {"linestyle": "", "marker": "o", "markersize": 3.6, "markeredgewidth": 0},
-    "circles": {"linestyle": "", "marker": "o", "markersize": 5.5, "markerfacecolor": "none", "markeredgewidth": 0.8},
-    "squares": {"linestyle": "", "marker": "s", "markersize": 4.0, "markerfacecolor": "none", "markeredgewidth": 0.9},
-    "line": {"linestyle": "-", "linewidth": 1.2},
-    "joined": {"linestyle": "-", "linewidth": 0.9, "marker": "o", "markersize": 3.0, "markeredgewidth": 0},
-}
-
-
-@styled
-def rates(numbers: Mapping[str, Any]) -> Any:
-    """`numbers`: title, and grid, rows of panels, each drawn by `_panel`; None leaves a place empty."""
-    grid = numbers["grid"]
-    columns = max(len(row) for row in grid)
-    width, height = max(5.0, 3.1 * columns), 0.9 + 2.3 * len(grid)
-    figure, axes = canvas(len(grid), columns, width=width, height=height, share_x=False)
-    for row, panels in zip(axes, grid, strict=True):
-        for k, axis in enumerate(row):
-            panel = panels[k] if k < len(panels) else None
-            if panel is None:
-                axis.set_visible(False)
-            else:
-                _panel(axis, panel)
-    _rates_one_legend(figure, axes)
-    figure.suptitle(numbers["title"], x=0.01, ha="left", fontweight="bold", fontsize=10.5)
-    return figure
-
-
-def _panel(axis: Any, panel: Mapping[str, Any]) -> None:
-    """`panel`: x and y (labels), series, and if wanted title, log, top (of the y axis), levels and places.
-
-    A series has x, y, kind, colour and label; a level {"at", "label", "colour", "style"} is a horizontal line, a place
-    the same, vertical.
-    """
-    for series in panel["series"]:
-        style = dict(_KINDS[series["kind"]]) | {"color": COLOURS[series["colour"]], "label": series.get("label")}
-        axis.plot(np.asarray(series["x"], float), np.asarray(series["y"], float), **style)
-    for draw, lines in ((axis.axhline, panel.get("levels", ())), (axis.axvline, panel.get("places", ()))):
-        for line in lines:
-            style = {"color": COLOURS[line["colour"]], "linestyle": line["style"], "linewidth": 1.1, "zorder": 1}
-            draw(line["at"], label=line["label"], **style)
-    for name in panel.get("log", ""):
-        # Where nothing has a logarithm there are no decades to show.
-        if any(value > 0 for series in panel["series"] for value in series[name]):
-            getattr(axis, f"set_{name}scale")("log")
-    plain_ticks(axis)
-    if axis.get_xscale() == "linear":
-        axis.locator_params(axis="x", nbins=5)  # rates have long labels
-    if "top" in panel:
-        axis.set_ylim(0, panel["top"])
-    axis.set_xlabel(panel["x"], fontsize=8)
-    axis.set_ylabel(panel["y"], fontsize=8)
-    axis.set_title(panel.get("title", ""), fontsize=7.5, color=INK)
-    axis.tick_params(labelsize=7)
-
-
-def _rates_one_legend(figure: Any, axes: Any) -> None:
-    """The panels share their marks: one legend below all of them, every mark once."""
-    marks: dict[str, Any] = {}
-    for axis in axes.flat:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            marks.setdefault(label, handle)
-    figure.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=min(4, len(marks)), fontsize=7.5)

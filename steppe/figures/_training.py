@@ -1,27 +1,24 @@
-"""Training curves, the neurons they end in, tables."""
+"""Training: curves against epochs, the neurons at the end, and a network in the plane."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from steppe.figures._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, styled
+from steppe.figures._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, headline, styled
 
-# Training curves against epochs: loss, test accuracy, trace of the Hessian with its lower bound.
-
-# More seeds than this are drawn as bands.
-MOST_LINES = 4
+_MOST_LINES = 4  # more seeds than this are drawn as bands
 
 _LABELS = {"test_accuracy": "test accuracy", "test_loss": "test loss"}
 
 
 @styled
 def training_curves(numbers: Mapping[str, Any]) -> Any:
-    """Three panels over one logarithmic axis of epochs: a thick line for the median over the seeds, and a thin line for
-    each of them; where they are more than four, bands in their place, for all of them and for their middle half.
+    """Loss, test accuracy and trace of the Hessian against epochs, with the lower bound of the trace.
 
-    `numbers`: title, runs (each with seed, epoch, train_loss, test_accuracy or test_loss, trace), bound (or None), and
-    stages, the epochs at which the training changes.
+    A thick line is the median over the seeds, a thin line is one seed. More than four seeds are drawn as two bands: all
+    seeds, and their middle half. `numbers`: title, runs (each with seed, epoch, train_loss, test_accuracy or test_loss,
+    trace), bound (or None), and stages, the epochs at which the training changes.
     """
     from matplotlib.patheffects import withStroke
 
@@ -31,7 +28,7 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
     panels = (("train_loss", "train loss", BLUE), (test, _LABELS[test], GREEN), ("trace", "tr ∇²L", ORANGE))
     for axis, (name, label, colour) in zip(axes[:, 0], panels, strict=True):
         epoch, values = _together(runs, name)
-        if len(runs) > MOST_LINES:
+        if len(runs) > _MOST_LINES:
             for quantiles, alpha, share in (((0, 1), 0.18, "all seeds"), ((0.25, 0.75), 0.35, "middle half")):
                 low, high = np.quantile(values, quantiles, axis=0)
                 axis.fill_between(_shifted(epoch), low, high, color=colour, alpha=alpha, linewidth=0, label=share)
@@ -68,19 +65,19 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
 
 
 def _shifted(epoch: Sequence[float]) -> Any:
-    """The start, epoch 0, has no place on a logarithmic axis: it is drawn at ½."""
+    """Epoch 0 has no place on a logarithmic axis: it is drawn at ½."""
     return np.maximum(np.asarray(epoch, dtype=float), 0.5)
 
 
 def _together(runs: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, Any]:
-    """The epochs at which all seeds were recorded, and the values there, a row for each seed."""
+    """The epochs that all seeds have recorded, and the values there, one row for each seed."""
     common = sorted(set.intersection(*(set(run["epoch"]) for run in runs)))
     columns = [[dict(zip(run["epoch"], run[name], strict=True))[e] for e in common] for run in runs]
     return common, np.asarray(columns, dtype=float)
 
 
 def _trace_axis(axis: Any, values: Sequence[float]) -> None:
-    """Logarithmic; linear around 0 where a trace is negative, as that of a normalised net far from a minimum can be."""
+    """A logarithmic axis. It is linear around 0 if a trace is negative, as for a normalised net far from a minimum."""
     if min(values) <= 0:
         axis.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(np.median(np.abs(values)))))
         return
@@ -90,7 +87,7 @@ def _trace_axis(axis: Any, values: Sequence[float]) -> None:
 
 
 def _plain_log_ticks(axis: Any) -> None:
-    """20, 30, 50 instead of 2 × 10¹, for an axis that spans little more than a decade."""
+    """Labels like 20, 30, 50 instead of 2 × 10¹, for an axis of little more than a decade."""
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
@@ -98,12 +95,12 @@ def _plain_log_ticks(axis: Any) -> None:
     axis.yaxis.set_minor_formatter(NullFormatter())
 
 
-# First-layer weights: neurons in the plane of the first two inputs, a table of the longest, norms of the columns.
-
-
 @styled
 def neurons(numbers: Mapping[str, Any]) -> Any:
-    """`numbers`: title and runs, each with seed, neurons (m, 2), rows (4, 3) and columns (d,); the first is drawn."""
+    """First-layer weights: neurons in the plane of two inputs, a table of the longest, and norms of the columns.
+
+    `numbers`: title and runs, each with seed, neurons (m, 2), rows (4, 3) and columns (d,). The first run is drawn.
+    """
     run = numbers["runs"][0]
     figure, axes = canvas(1, 3, width=10.4, height=3.4, share_x=False)
     plane, text, bars = axes[0]
@@ -126,16 +123,16 @@ def neurons(numbers: Mapping[str, Any]) -> Any:
     plane.set_title(f"neurons (seed {run['seed']})", color=INK)
     text.set_title("the four longest")
     bars.set_title("columns")
-    figure.suptitle(numbers["title"], x=0.01, ha="left", fontweight="bold", fontsize=11)
+    headline(figure, numbers["title"])
     return figure
-
-
-# A two-layer net in the plane: its output as colour, training points, and where each neuron begins to fire.
 
 
 @styled
 def memorising(numbers: Mapping[str, Any]) -> Any:
-    """`numbers`: title, side (grid coordinates), output on the grid, x, y, W1, b1."""
+    """A two-layer net in the plane: its output as colour, the training points, and the kink of each neuron.
+
+    `numbers`: title, side (grid coordinates), output on the grid, x, y, W1, b1.
+    """
     figure, axes = canvas(1, 1, width=4.9, height=4.5)
     axis = axes[0, 0]
     output, side = np.asarray(numbers["output"]), np.asarray(numbers["side"])
@@ -155,31 +152,6 @@ def memorising(numbers: Mapping[str, Any]) -> Any:
     axis.set(xlim=(side[0], side[-1]), ylim=(side[0], side[-1]), aspect="equal", xlabel="x₁", ylabel="x₂")
     axis.grid(False)
     axis.legend(loc="lower right", frameon=True)
-    # Above the colour bar too, which a title of the axes would run into.
-    figure.suptitle(numbers["title"], x=0.01, ha="left", fontweight="bold", fontsize=11)
-    return figure
-
-
-# A table as a picture.
-
-
-@styled
-def table(numbers: Mapping[str, Any]) -> Any:
-    """`numbers`: title, head (column names) and rows of strings."""
-    head, rows = numbers["head"], numbers["rows"]
-    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
-    figure, axes = canvas(1, 1, width=0.088 * sum(widths) + 0.6, height=0.42 * (len(rows) + 2))
-    axis = axes[0, 0]
-    axis.axis("off")
-    shares = [w / sum(widths) for w in widths]
-    drawn = axis.table(
-        rows, colLabels=head, colWidths=shares, loc="center", edges="horizontal", cellLoc="left", colLoc="left"
-    )
-    drawn.auto_set_font_size(False)
-    drawn.set_fontsize(9)
-    drawn.scale(1, 1.7)
-    for (row, _), cell in drawn.get_celld().items():
-        cell.set_edgecolor(INK)
-        cell.set_text_props(weight="bold" if row == 0 else "normal")
-    axis.set_title(numbers["title"])
+    # Not a title of the axes, which would overlap the colour bar.
+    headline(figure, numbers["title"])
     return figure

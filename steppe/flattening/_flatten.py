@@ -1,4 +1,4 @@
-"""The flattest of all rescalings of a network, and which solver finds it."""
+"""The flattest of all rescalings of a network: the same function, the least curvature, with a proof."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,96 +15,29 @@ from steppe.curvature import gauss_newton, gram
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import rank
 from steppe.estimate import Accuracy, Estimate
-from steppe.flattening import _jacobian as curvature
-from steppe.flattening._jacobian import Jacobian, switched_off
+from steppe.flattening._jacobian import KEPT, Jacobian, diagonal, root
 from steppe.flattening._least_sharpness import flattest, tracked
-from steppe.flattening._neurons import Function, Neurons, exponents, hidden_layers
-from steppe.flattening._rescaling import Floats, Rescaling, balance, circulating, lower_bound, merged
+from steppe.flattening._neurons import Function, Neurons, hidden_layers
+from steppe.flattening._rescaling import Rescaling, balance, circulating, lower_bound, merged
 from steppe.problem import Problem
+from steppe.training_set import Floats
 
-# The two measures: the diagonal of G suffices for the trace, the sharpness needs its root, or products with it.
-
-# Numbers in the derivatives of M by all neurons: 512 MB, beyond which the top eigenvectors are tracked instead.
+# Numbers in the derivatives of M by all neurons, 512 MB: for larger problems the top eigenvectors are tracked instead.
 _SLOPES = 2**26
-# The relative gap asked for where they are, and the share of it spent on not knowing λ_max exactly.
+# The relative gap of tracked eigenvectors, and the share of it that the interval of λ_max may take.
 _GAP, _SHARE = 1e-3, 0.2
-
-
-class Found(NamedTuple):
-    """Log-scales t, the factors of the parameters that they make, the value there, and what no t falls below."""
-
-    t: Floats
-    factors: Floats
-    value: Estimate
-    lower: float
-    before: Estimate
-    unattained: NDArray[np.int64]
-
-
-def least_trace(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
-    """Σ_k G_kk e^{−2(At)_k}: matrix balancing."""
-    weights = curvature.diagonal(problem, w)
-    small = merged(A, weights)
-    t = balance(*small)
-    off = switched_off(A, weights, np.asarray(w, dtype=float))
-    value = Estimate.exact(np.sum(weights * np.exp(-2 * (A @ t)) * off.derivatives))
-    factors = np.exp(A @ t) * off.factors
-    return Found(t, factors, value, lower_bound(*small, t), Estimate.exact(np.sum(weights)), off.unattained)
-
-
-def least_sharpness(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
-    """λ_max over the columns that no direction sends to zero; the others are added to the value that is reported, not
-    to the bound."""
-    rows = rank(gauss_newton, problem, w)
-    if rows**2 * A.shape[1] > _SLOPES or rows * w.size > curvature.KEPT:
-        return _by_products(problem, w, A, max(rtol, _GAP))
-    root = curvature.root(problem, w)
-    weights = np.sum(root**2, axis=0)
-    kept = circulating(A, weights)
-    best = flattest(Rescaling(root[:, kept], A[kept]), rtol=rtol)
-    off = switched_off(A, weights, np.asarray(w, dtype=float))
-    whole = Rescaling(root * off.derivatives, A)
-    value, before = (Estimate.exact(np.linalg.eigvalsh(M)[-1]) for M in (whole.gram(best.t), root @ root.T))
-    return Found(best.t, np.exp(A @ best.t) * off.factors, value, best.lower, before, off.unattained)
-
-
-def _by_products(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
-    """The same without the root: its top singular vectors are tracked."""
-    weights = curvature.diagonal(problem, w)
-    kept = circulating(A, weights)
-    start = balance(*merged(A, weights))
-    best = tracked(Jacobian.of(problem, w, kept), A[kept], start, rtol=(1 - _SHARE) * rtol)
-    off = switched_off(A, weights, np.asarray(w, dtype=float))
-    factors = np.exp(A @ best.t) * off.factors
-    there = jnp.asarray(np.asarray(w, dtype=float) * factors, w.dtype)
-    value, before = _largest(problem, there, _SHARE * rtol, best.vector), _largest(problem, w, _SHARE * rtol)
-    return Found(best.t, factors, value, best.lower, before, off.unattained)
-
-
-def _largest(problem: Problem, w: Array, rtol: float, start: Floats | None = None) -> Estimate:
-    operator = gram(gauss_newton, problem, w)
-    return linalg.largest(operator, operator.size, accuracy=Accuracy(rtol), start=start, key=0).estimate
-
-
-SOLVERS: dict[str, Callable[[Problem, Array, csr_array, float], Found]] = {
-    "trace": least_trace,
-    "sharpness": least_sharpness,
-}
-
-
-# The flattest of all rescalings of a network: the same function, the least curvature, with a proof.
 
 
 @dataclass(frozen=True, eq=False)
 class Flattened:
-    """`w`, whose measure is `value`; no rescaling of the neurons has less than `lower`, and `gap` is their relative
-    difference. `before` is the value at the parameters that came.
+    """`w` has the measure `value`, and no rescaling of the neurons has less than `lower`; `gap` is their relative
+    difference. `before` is the value at the given parameters.
 
-    Where the sharpness was found by products, λ_max at w lies below `upper` with probability `confidence` only, and
-    the gap reaches from there to `lower`.
+    For large problems the sharpness comes from products: then λ_max at w lies below `upper` with probability
+    `confidence` only, and the gap reaches from `upper` to `lower`. Otherwise `upper` is the value.
 
-    `layers` are the neurons that were rescaled and `scales` their factors, one vector a layer. `unattained` names
-    neurons that no scale is best for: whatever they cost can be made small, not zero, and counts in the gap.
+    `layers` are the rescaled neurons and `scales` their factors, one vector for each layer. `unattained` names neurons
+    without a best scale: their curvature can become small, but not zero, and counts in the gap.
     """
 
     w: Array
@@ -121,28 +54,29 @@ class Flattened:
 
 def flatten(
     problem: Problem,
-    w: Any,
+    w: Any = None,
     *,
     measure: str = "trace",
     layers: Sequence[Neurons] | None = None,
     rtol: float = 1e-8,
 ) -> Flattened:
-    """The rescaling of hidden neurons with the least tr G ("trace") or λ_max(G) ("sharpness"), certified.
+    """The rescaling of hidden neurons with the least tr G ("trace") or λ_max(G) ("sharpness"), certified; from
+    `problem.w0` unless w is given.
 
-    G = (1/n) Σᵢ Jᵢᵀ ∇²_f ℓ Jᵢ is the Gauss-Newton matrix, which is ∇²L at an interpolator. A neuron of a ReLU network
-    whose incoming weights and bias are multiplied by s > 0 and whose outgoing weights by 1/s is the same function of
-    the input; G is another matrix. Both problems are convex in log s, so the answer is global. It depends on the
-    function only, not on which rescaling of it came: a measure of flatness that rescaling cannot change.
+    G = (1/n) Σᵢ Jᵢᵀ ∇²_f ℓ Jᵢ is the Gauss-Newton matrix, which is ∇²L at an interpolator. If one multiplies the
+    incoming weights and the bias of a ReLU neuron by s > 0 and its outgoing weights by 1/s, the network stays the same
+    function, but G changes. Both problems are convex in log s, so the minimum is global. It depends on the function
+    only, not on the given scales: a measure of flatness that rescaling cannot change.
 
-    The layers are read off the parameters (lists, dicts or modules of dense or convolutional layers) and the symmetry
-    is checked on the examples; describe them with `layers` where that fails. Refused: activations that are not
-    homogeneous, and a layer in front of a normalisation, which is the flatter the larger it is.
+    The layers are read off the parameters (lists, dicts or modules of dense or convolutional layers), and the symmetry
+    is checked on the examples; if that fails, describe the neurons with `layers`. Activations that are not homogeneous
+    are refused, and so is a layer in front of a normalisation: larger weights are flatter there, without end.
 
     >>> import steppe
     >>> params = {"W1": jnp.array([[8.0]]), "W2": jnp.array([1.0])}
     >>> net = steppe.networks.TwoLayer(bias=False)
     >>> p = Problem(net, params, jnp.array([[1.0]]), jnp.array([8.0]), steppe.losses.half_mse)
-    >>> best = flatten(p, p.w0)                                     # ‖∇f‖² = w₁² + w₂² with w₁w₂ = 8
+    >>> best = flatten(p)                                           # ‖∇f‖² = w₁² + w₂² with w₁w₂ = 8
     >>> best.before, round(best.value, 6), round(best.lower, 6)
     (65.0, 16.0, 16.0)
     """
@@ -152,10 +86,10 @@ def flatten(
         check.refuse("measure", '"trace" or "sharpness"', measure, check.suggest(str(measure), SOLVERS))
     function = Function(problem, w)
     layers = hidden_layers(function) if layers is None else _checked(function, layers)
-    A, widths = exponents(function.arrays, layers, w.size)
+    A, widths = function.arrays.exponents(layers)
     found = SOLVERS[measure](problem, w, A, rtol)
     value, factors, t = found.value, found.factors, found.t
-    # As good as the best already, or as rounding made it: then nothing moves, and flattening twice is flattening once.
+    # If w is the flattest already, up to rtol or rounding, it stays: flattening twice is flattening once.
     if found.before.upper - found.lower <= rtol * found.before.value or value.upper >= found.before.upper:
         value, factors, t = found.before, np.ones_like(factors), np.zeros_like(t)
     upper, lower = max(value.upper, found.lower), min(value.value, found.lower)
@@ -174,17 +108,109 @@ def flatten(
 
 
 def _checked(function: Function, layers: Sequence[Neurons]) -> list[Neurons]:
-    """Layers as the user described them, if their neurons can be rescaled."""
+    """The layers that the user described, if their neurons can be rescaled."""
     for layer in layers:
         if not isinstance(layer, Neurons):
             check.refuse("layers", "a list of steppe.flattening.Neurons", layer, "Describe each group of neurons.")
         if not function.unchanged([layer]):
             got = f"{layer}, whose rescaling changes the predictions"
-            check.refuse("layers", "neurons that can be rescaled", got, "Name all their arrays, axes and the degree.")
+            remedy = "Name all their arrays and axes, and the degree."
+            check.refuse("layers", "neurons that can be rescaled", got, remedy)
     return list(layers)
 
 
 def _names(layers: Sequence[Neurons], widths: Sequence[int], neurons: Any) -> tuple[str, ...]:
-    """Neuron 3 of the layer that W1 leads into: "W1 neuron 3"."""
+    """For instance "W1 neuron 3", for a layer whose first incoming array is W1."""
     every = [f"{next(iter(layer.into))} neuron {i}" for layer, m in zip(layers, widths, strict=True) for i in range(m)]
     return tuple(every[u] for u in neurons)
+
+
+class Found(NamedTuple):
+    """Log-scales t, their factors of the parameters, the value there, and the `lower` bound for all t; `before` is the
+    value at t = 0."""
+
+    t: Floats
+    factors: Floats
+    value: Estimate
+    lower: float
+    before: Estimate
+    unattained: NDArray[np.int64]
+
+
+def least_trace(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
+    """min_t Σ_k G_kk e^{−2(At)_k}, by matrix balancing: the diagonal of G is enough."""
+    weights = diagonal(problem, w)
+    small = merged(A, weights)
+    t = balance(*small)
+    off = switched_off(A, weights, np.asarray(w, dtype=float))
+    value = Estimate.exact(np.sum(weights * np.exp(-2 * (A @ t)) * off.derivatives))
+    factors = np.exp(A @ t) * off.factors
+    return Found(t, factors, value, lower_bound(*small, t), Estimate.exact(np.sum(weights)), off.unattained)
+
+
+def least_sharpness(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
+    """min_t λ_max over the columns that no direction of t sends to zero; the value includes the other columns, the
+    bound does not."""
+    rows = rank(gauss_newton, problem, w)
+    if rows**2 * A.shape[1] > _SLOPES or rows * w.size > KEPT:
+        return _by_products(problem, w, A, max(rtol, _GAP))
+    B = root(problem, w)
+    weights = np.sum(B**2, axis=0)
+    kept = circulating(A, weights)
+    best = flattest(Rescaling(B[:, kept], A[kept]), rtol=rtol)
+    off = switched_off(A, weights, np.asarray(w, dtype=float))
+    whole = Rescaling(B * off.derivatives, A)
+    value, before = (Estimate.exact(np.linalg.eigvalsh(M)[-1]) for M in (whole.gram(best.t), B @ B.T))
+    return Found(best.t, np.exp(A @ best.t) * off.factors, value, best.lower, before, off.unattained)
+
+
+def _by_products(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
+    """The same without the Jacobian as a matrix: its top singular vectors are tracked."""
+    weights = diagonal(problem, w)
+    kept = circulating(A, weights)
+    start = balance(*merged(A, weights))
+    best = tracked(Jacobian.of(problem, w, kept), A[kept], start, rtol=(1 - _SHARE) * rtol)
+    off = switched_off(A, weights, np.asarray(w, dtype=float))
+    factors = np.exp(A @ best.t) * off.factors
+    there = jnp.asarray(np.asarray(w, dtype=float) * factors, w.dtype)
+    value, before = _largest(problem, there, _SHARE * rtol, best.vector), _largest(problem, w, _SHARE * rtol)
+    return Found(best.t, factors, value, best.lower, before, off.unattained)
+
+
+def _largest(problem: Problem, w: Array, rtol: float, start: Floats | None = None) -> Estimate:
+    operator = gram(gauss_newton, problem, w)
+    return linalg.largest(operator, operator.size, accuracy=Accuracy(rtol), start=start, key=0).estimate
+
+
+class SwitchedOff(NamedTuple):
+    """Factors 0 or 1 of the parameters and of their `derivatives`, and the neurons that have no best scale."""
+
+    factors: Floats
+    derivatives: Floats
+    unattained: NDArray[np.int64]
+
+
+def switched_off(exponents: csr_array, weights: Floats, w: Floats) -> SwitchedOff:
+    """The neurons with curvature on one side only: t → ±∞ brings their cost to zero.
+
+    If all outgoing weights of such a neuron are zero, its incoming weights may be set to zero, which attains the limit;
+    and the other way round. Otherwise the neuron is `unattained`.
+    """
+    factors, derivatives, unattained = np.ones(exponents.shape[0]), np.ones(exponents.shape[0]), []
+    by_neuron = exponents.tocsc()
+    felt = {sign: ((sign * exponents) > 0).T.astype(float) @ (weights > 0).astype(float) > 0 for sign in (1, -1)}
+    for u in np.flatnonzero(felt[1] != felt[-1]):
+        own = slice(by_neuron.indptr[u], by_neuron.indptr[u + 1])
+        parameters, powers = by_neuron.indices[own], by_neuron.data[own]
+        silent = powers < 0 if felt[1][u] == 0 else powers > 0
+        if (w[parameters[silent]] == 0).all():
+            factors[parameters[~silent]] = derivatives[parameters] = 0.0
+        else:
+            unattained.append(u)
+    return SwitchedOff(factors, derivatives, np.array(unattained, dtype=np.int64))
+
+
+SOLVERS: dict[str, Callable[[Problem, Array, csr_array, float], Found]] = {
+    "trace": least_trace,
+    "sharpness": least_sharpness,
+}

@@ -1,4 +1,4 @@
-"""The flattest interpolator of a two-layer net with given features: a convex program with a certificate."""
+"""The flattest interpolator of a two-layer network with given features: a convex program with a certificate."""
 
 import abc
 from dataclasses import dataclass
@@ -6,15 +6,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.linalg.blas import dsyrk
 
 from steppe import check
 from steppe.activations import Homogeneous
-from steppe.examples import Floats, inputs
+from steppe.flattening._cholesky import damped
 from steppe.linalg import one_thread
+from steppe.training_set import Floats, inputs
 
-# What a neuron costs in flatness: q_k |a_k|^p, the least of its rescalings.
+# Newton steps at most for one penalty.
+_STEPS = 200
+
+# For the barrier: values of μ, the factor between them, and the accuracy at each as a share of μ.
+_ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
+
+# Singular values of Φ below this share of the largest are rounding.
+_RANK = 1e-11
 
 
 class Features(NamedTuple):
@@ -26,11 +34,12 @@ class Features(NamedTuple):
 
 
 def features(W: Any, x: Any, activation: Homogeneous, *, b: Any = None) -> Features:
-    """tr ∇²L at an interpolator is Σ_k (A_k + a_k² B_k), A_k = (2/n) Σᵢ σ(hᵢₖ)², B_k = (2/n) Σᵢ σ′(hᵢₖ)² ‖xᵢ‖², in
-    the loss (1/n) Σ (f − y)²; with inner biases ‖xᵢ‖² + 1 takes the place of ‖xᵢ‖² (D.6).
+    """Φ, q and p for inner weights W: neuron k adds q_k |a_k|^p to tr ∇²L in its flattest rescaling.
 
-    Over all w_k → βw_k, a_k → a_k β^{−c} the least is q_k |a_k|^p with q_k = (c + 1) c^{−c/(c+1)} A_k^{1/(c+1)}
-    B_k^{c/(c+1)} (multi-index, Lemma 1 and Eq. 3).
+    tr ∇²L at an interpolator is Σ_k (A_k + a_k² B_k), A_k = (2/n) Σᵢ σ(hᵢₖ)², B_k = (2/n) Σᵢ σ′(hᵢₖ)² ‖xᵢ‖², for
+    the loss (1/n) Σ (f − y)²; with inner biases ‖xᵢ‖² + 1 replaces ‖xᵢ‖² (D.6). The minimum over all w_k → βw_k,
+    a_k → a_k β^{−c} is q_k |a_k|^p with q_k = (c + 1) c^{−c/(c+1)} A_k^{1/(c+1)} B_k^{c/(c+1)} (multi-index, Lemma 1
+    and Eq. 3).
 
     >>> features([[1.0]], [[2.0]], Homogeneous(1.0, 0.0, 1)).q.round(12).tolist()     # 2 √(2·4 · 2·4)
     [16.0]
@@ -38,13 +47,15 @@ def features(W: Any, x: Any, activation: Homogeneous, *, b: Any = None) -> Featu
     points, weights = inputs(x), np.asarray(W, dtype=float)
     if weights.ndim != 2 or weights.shape[1] != points.shape[1] or len(weights) == 0:
         rule = f"of shape (m, {points.shape[1]}), m ≥ 1, as wide as x"
-        check.refuse("W", rule, weights.shape, "Pass the inner weights, one row a neuron.")
+        check.refuse("W", rule, weights.shape, "Pass the inner weights, one row for each neuron.")
     check.finite("W", weights)
     h, lengths = points @ weights.T, np.sum(points**2, axis=1)
     if b is not None:
         bias = np.asarray(b, dtype=float)
         if bias.shape != weights.shape[:1]:
-            check.refuse("b", f"of shape ({len(weights)},)", bias.shape, "Pass one bias a neuron, or none.")
+            check.refuse(
+                "b", f"of shape ({len(weights)},)", bias.shape, "Pass one bias for each neuron, or leave b out."
+            )
         h, lengths = h + bias, lengths + 1
     c, n = activation.degree, len(points)
     phi = activation(h)
@@ -53,11 +64,9 @@ def features(W: Any, x: Any, activation: Homogeneous, *, b: Any = None) -> Featu
     return Features(phi, q, 2 * c / (c + 1))
 
 
-# The conjugate of Σ_k q_k |a_k|^p at s = Φᵀλ, or something smooth near it: what the dual subtracts.
-
-
 class Penalty(abc.ABC):
-    """ψ with two derivatives, one entry a neuron; +∞ outside of its domain."""
+    """ψ(s) at s = Φᵀλ, which the dual subtracts: the conjugate of Σ_k q_k |a_k|^p, or a smooth function near it; +∞
+    outside its domain. The derivatives have one entry for each neuron."""
 
     @abc.abstractmethod
     def value(self, s: Floats) -> float: ...
@@ -95,7 +104,8 @@ class Power(Penalty):
 
 @dataclass(frozen=True, eq=False)
 class Barrier(Penalty):
-    """p = 1: ψ(s) = 0 for |s| ≤ q and +∞ beyond, replaced by −μ log(1 − s²/q²); within 2mμ for m neurons."""
+    """p = 1: −μ log(1 − s²/q²) instead of ψ(s) = 0 for |s| ≤ q and +∞ beyond; for m neurons within 2mμ of the
+    optimum."""
 
     q: Floats
     mu: float
@@ -111,13 +121,9 @@ class Barrier(Penalty):
         return 2 * self.mu * (self.q**2 + s**2) / (self.q**2 - s**2) ** 2
 
 
-# max over λ of y·λ − τ‖λ‖ − ψ(Φᵀλ): Newton's method, concave and unconstrained.
-
-_STEPS = 200
-
-
 def maximise(phi: Floats, y: Floats, tau: float, penalty: Penalty, start: Floats, *, rtol: float) -> Floats:
-    """λ at the maximum, from a start in the domain, to where a step promises less than rtol of the value."""
+    """The λ that maximises y·λ − τ‖λ‖ − ψ(Φᵀλ), which is concave: Newton's method from a start in the domain, until
+    the predicted gain is below rtol of the value."""
     multiplier = start
     value = _value(phi, y, tau, penalty, multiplier)
     for _ in range(_STEPS):
@@ -138,28 +144,21 @@ def maximise(phi: Floats, y: Floats, tau: float, penalty: Penalty, start: Floats
                 break
             share /= 2
         else:
-            break  # rounding leaves nothing to gain
+            break  # only rounding is left to gain
         multiplier, value = trial, reached
     return multiplier
 
 
 def gram(phi: Floats, weights: Floats) -> Floats:
-    """Φ diag(weights) Φᵀ for weights ≥ 0, one triangle computed and copied."""
+    """Φ diag(weights) Φᵀ for weights ≥ 0; one triangle is computed, the other copied."""
     half: Floats = dsyrk(1.0, phi * np.sqrt(weights))
     return np.triu(half) + np.triu(half, 1).T
 
 
 def solved(bend: Floats, right: Floats) -> Floats:
-    """bend⁻¹ right, to unit diagonal first; damped where rounding has made it singular."""
+    """bend⁻¹ right, after scaling to unit diagonal; damped if rounding has made bend singular."""
     root = np.sqrt(np.maximum(np.diag(bend), np.finfo(float).tiny))
-    scaled, damping = bend / root / root[:, None], 0.0
-    while True:
-        try:
-            factor = cho_factor(scaled + damping * np.eye(len(root)))
-            break
-        except LinAlgError:
-            damping = max(100 * damping, 1e-15)
-    solution: Floats = cho_solve(factor, right / root) / root
+    solution: Floats = cho_solve(damped(bend / root / root[:, None], 0.0), right / root) / root
     return solution
 
 
@@ -167,21 +166,15 @@ def _value(phi: Floats, y: Floats, tau: float, penalty: Penalty, multiplier: Flo
     return float(y @ multiplier - tau * np.linalg.norm(multiplier)) - penalty.value(phi.T @ multiplier)
 
 
-# The same program in an orthonormal basis of the range of Φ, without neurons that do nothing, and the way back.
-
-# Singular values of Φ below this share of the largest are rounding.
-_RANK = 1e-11
-
-
 class NoInterpolatorError(ValueError):
-    """No outer weights fit the labels: y is further from the range of Φ than allowed."""
+    """No outer weights fit the labels: y is farther than τ from the range of Φ."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interpolator:
-    """Outer weights `a` with ‖Φa − y‖ ≤ τ and Σ q_k |a_k|^p = `flatness`; none has less than `lower`.
+    """Outer weights `a` with ‖Φa − y‖ ≤ τ and Σ q_k |a_k|^p = `flatness`; no others have less than `lower`.
 
-    `multiplier` is the λ that proves it: y·λ − τ‖λ‖ minus the conjugate at Φᵀλ. `residual` = ‖Φa − y‖.
+    `multiplier` is the λ that proves the bound, y·λ − τ‖λ‖ minus the conjugate at Φᵀλ. `residual` = ‖Φa − y‖.
     """
 
     a: Floats
@@ -197,7 +190,8 @@ class Interpolator:
 
 
 class Reduced(NamedTuple):
-    """min Σ q_k |a_k|^p over ‖Φa − y‖ ≤ τ with Φ of full rank; `given` is what came, `used` its neurons."""
+    """The same program in an orthonormal basis of the range of Φ, so that Φ has full rank, without neurons that no
+    example activates. `given` is the original (Φ, y), `used` are the neurons that remain."""
 
     phi: Floats
     y: Floats
@@ -208,56 +202,54 @@ class Reduced(NamedTuple):
     given: tuple[Floats, Floats]
 
     def primal(self, multiplier: Floats, penalty: Penalty) -> Floats:
-        """The a of that multiplier, moved onto the constraint in the metric of the penalty."""
+        """The outer weights of a multiplier, projected onto the constraint in the metric of the penalty."""
         s = self.phi.T @ multiplier
         a, metric = penalty.slope(s), penalty.curvature(s)
-        # Optimal is y − Φa = τλ/‖λ‖; a little inside of that, so that rounding does not end outside.
+        # Optimal is y − Φa = τλ/‖λ‖; a slightly smaller τ keeps the rounded result feasible.
         fitted = self.y - self.tau * (1 - 1e-12) * multiplier / np.linalg.norm(multiplier)
         bend = gram(self.phi, metric)
-        for _ in range(2):  # the second time for what rounding left
+        for _ in range(2):  # the second pass removes the rounding of the first
             a = a + metric * (self.phi.T @ solved(bend, fitted - self.phi @ a))
         return a
 
     def whole(self, a: Floats, p: float, multiplier: Floats, lower: float) -> Interpolator:
+        """The result for the original program."""
         phi, y = self.given
         every = np.zeros(phi.shape[1])
         every[self.used] = a
         flatness = float(self.q @ np.abs(a) ** p)
-        # At the optimum both are one number, and rounding may order them the other way round.
+        # At the optimum both numbers are equal, and rounding may exchange their order.
         residual = float(np.linalg.norm(phi @ every - y))
         return Interpolator(every, flatness, min(lower, flatness), self.basis @ multiplier, residual)
 
 
 def reduced(phi: Floats, y: Floats, q: Floats, tau: float) -> Reduced:
-    """That problem; NoInterpolatorError where nothing is near enough to y."""
+    """The reduced program; raises NoInterpolatorError if y is farther than τ from the range of Φ."""
     used = np.flatnonzero((phi != 0).any(axis=0))
     U, values, _ = np.linalg.svd(phi[:, used], full_matrices=False)
     basis = U[:, values > _RANK * values[:1].sum()] if len(used) else np.zeros((len(y), 0))
     inside = basis.T @ y
     outside = float(np.linalg.norm(y - basis @ inside))
-    # Rounding of y itself: 1e-9 of its length counts as fitted.
+    # y itself is rounded: an error of 1e-9 of its length counts as fitted.
     if outside > tau + 1e-9 * np.linalg.norm(y):
-        allowed = "no interpolator exists" if tau == 0 else f"nothing comes within tau = {tau:g}"
+        allowed = "no interpolator exists" if tau == 0 else f"no outer weights come within tau = {tau:g}"
         raise NoInterpolatorError(
             f"{allowed}: {phi.shape[1]} neurons span {basis.shape[1]} of {len(y)} examples, and the best fit is "
-            f"{outside:.3g} away from y. Take more neurons, or tau above {outside:.3g}."
+            f"{outside:.3g} away from y. Use more neurons, or a tau above {outside:.3g}."
         )
     return Reduced(
         basis.T @ phi[:, used], inside, q[used], float(np.sqrt(max(tau**2 - outside**2, 0.0))), basis, used, (phi, y)
     )  # fmt: skip
 
 
-# The flattest interpolator for given inner weights: the convex program of multi-index, Eq. 3, with a certificate.
-
-_ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
-
-
 def flattest_interpolator(phi: Any, y: Any, q: Any, p: float, *, tau: float = 0.0, rtol: float = 1e-8) -> Interpolator:
     """min Σ_k q_k |a_k|^p over ‖Φa − y‖ ≤ τ for 1 ≤ p ≤ 2, to a relative gap of rtol; `features` gives Φ, q and p.
 
-    p = 1 (activations of degree 1) is a linear program for τ = 0, p = 2c/(c + 1) a smooth one. The dual is
-    max y·λ − τ‖λ‖ − ψ(Φᵀλ) with ψ the conjugate of the cost, smooth for p > 1; for p = 1 it demands |Φᵀλ| ≤ q, and a
-    logarithmic barrier takes its place. Newton's method in as many unknowns as there are examples.
+    With τ = 0, p = 1 (activations of degree 1) is a linear program, and p = 2c/(c + 1) > 1 a smooth one. The dual is
+    max y·λ − τ‖λ‖ − ψ(Φᵀλ) with ψ the conjugate of the cost, smooth for p > 1; for p = 1 it is the constraint
+    |Φᵀλ| ≤ q, which a logarithmic barrier replaces. Newton's method has one unknown for each example.
+
+    Convex program of multi-index, Eq. 3.
 
     >>> best = flattest_interpolator([[1.0, 2.0]], [4.0], [1.0, 3.0], 1.0)  # 1·4 against 3·2
     >>> best.a.round(6).tolist(), round(best.flatness, 6)
@@ -267,7 +259,7 @@ def flattest_interpolator(phi: Any, y: Any, q: Any, p: float, *, tau: float = 0.
     p, rtol = check.number("p", p, minimum=1.0), check.number("rtol", rtol, above=0.0)
     if p > 2:
         check.refuse("p", "from 1 to 2", p, "p = 2c/(c + 1) for an activation of degree c.")
-    if np.linalg.norm(problem.y) <= problem.tau:  # a = 0 will do
+    if np.linalg.norm(problem.y) <= problem.tau:  # a = 0 is enough
         return problem.whole(np.zeros(len(problem.q)), p, np.zeros(len(problem.y)), 0.0)
     with one_thread(rows=len(problem.y)):
         return _smooth(problem, p, rtol) if p > 1 else _linear(problem, rtol)
@@ -275,7 +267,7 @@ def flattest_interpolator(phi: Any, y: Any, q: Any, p: float, *, tau: float = 0.
 
 def _smooth(problem: Reduced, p: float, rtol: float) -> Interpolator:
     penalty = Power(problem.q, p)
-    # The multiple of y that is best: the slope along it is that of a power.
+    # The best multiple of y, in closed form, because the penalty is a power along it.
     s = problem.phi.T @ problem.y
     room = float(problem.y @ problem.y - problem.tau * np.linalg.norm(problem.y))
     start = problem.y * (room / (penalty.r * penalty.value(s))) ** (1 / (penalty.r - 1))
@@ -293,7 +285,7 @@ def _linear(problem: Reduced, rtol: float) -> Interpolator:
     mu = float(problem.y @ multiplier) / len(problem.q)
     for _ in range(_ROUNDS):
         penalty = Barrier(problem.q, mu)
-        # Near enough to the path for the next μ; the gap is measured, whatever the accuracy here.
+        # Close enough to the path for the next μ; the gap is measured in any case.
         share = mu * len(problem.q) / max(float(problem.y @ multiplier), np.finfo(float).tiny)
         multiplier = maximise(
             problem.phi, problem.y, problem.tau, penalty, multiplier, rtol=max(1e-2 * rtol, _CENTRED * share)
@@ -301,7 +293,7 @@ def _linear(problem: Reduced, rtol: float) -> Interpolator:
         lower = float(problem.y @ multiplier - problem.tau * np.linalg.norm(multiplier))
         found = problem.whole(problem.primal(multiplier, penalty), 1.0, multiplier, lower)
         best = found if best is None or found.gap < best.gap else best
-        # Below 1e-14 of the value the barrier is rounding.
+        # A barrier below 1e-14 of the value is rounding.
         if best.gap <= rtol or mu * len(problem.q) < 1e-14 * best.flatness:
             break
         mu *= _SHRINK
@@ -312,13 +304,15 @@ def _linear(problem: Reduced, rtol: float) -> Interpolator:
 def _arguments(phi: Any, y: Any, q: Any) -> tuple[Floats, Floats, Floats]:
     phi, y, q = (np.asarray(a, dtype=float) for a in (phi, y, q))
     if phi.ndim != 2 or 0 in phi.shape:
-        check.refuse("phi", "of shape (n, m), one row an example", phi.shape, "Pass the features of the data.")
+        check.refuse("phi", "of shape (n, m), one row for each example", phi.shape, "Pass the features of the data.")
     if y.shape != phi.shape[:1] or q.shape != phi.shape[1:]:
         rule = f"of shapes ({phi.shape[0]},) and ({phi.shape[1]},)"
-        check.refuse("y and q", rule, (y.shape, q.shape), "Pass one label an example and one weight a neuron.")
+        check.refuse(
+            "y and q", rule, (y.shape, q.shape), "Pass one label for each example and one weight for each neuron."
+        )
     for name, a in (("phi", phi), ("y", y), ("q", q)):
         check.finite(name, a)
     felt = (phi != 0).any(axis=0)
     if (q[felt] <= 0).any():
-        check.refuse("q", "> 0 for every neuron that some example activates", q[felt].min(), "Use features(W, x, σ).")
+        check.refuse("q", "> 0 for every neuron that an example activates", q[felt].min(), "Use features(W, x, σ).")
     return phi, y, q

@@ -1,7 +1,9 @@
-"""The Jacobian of a network as the rescaling problems need it."""
+"""The Jacobian of a network for the rescaling problems: as a matrix, by products with blocks, or as squares of columns.
+
+B/√n is the root of the Gauss-Newton matrix G = BᵀB/n.
+"""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,26 +11,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from steppe import check
-from steppe.curvature import FULL_BATCH, MEMORY, gauss_newton
+from steppe.curvature import gauss_newton
 from steppe.curvature._matrices import rank, score_root
-from steppe.curvature._operator import settled
-from steppe.curvature._statistics import Pieces, Start, part, treats_examples_alone
-from steppe.flattening._rescaling import Floats
+from steppe.curvature._operator import MEMORY, settled
+from steppe.curvature._statistics import FULL_BATCH, Pieces, Start, part, treats_examples_alone
 from steppe.flattening._squares import entries, squares
 from steppe.problem import Problem
-
-# B/√n of a problem, known by its products with blocks of vectors.
+from steppe.training_set import Floats
 
 # Vectors multiplied at a time.
 _COLUMNS = 12
 
+# Entries of a Jacobian: below the first number it is formed at once; the second is the most held while its rows are
+# squared, the third the most ever held. 8 MB, 128 MB and 1 GB in float64.
+_SMALL, _HELD, KEPT = 2**20, 2**24, 2**27
+
 
 @dataclass(frozen=True, eq=False)
 class Jacobian:
-    """The columns that are `kept` of B/√n, (n · outputs, kept)."""
+    """The `kept` columns of B/√n, (n · outputs, kept), known by products with blocks of vectors."""
 
     problem: Problem
     w: Array
@@ -82,15 +85,8 @@ def _push(problem: Problem, w: Array, pieces: Pieces, rows: Array) -> Array:
     return pieces.stacked(pushed)
 
 
-# The Gauss-Newton matrix G = BᵀB/n of a problem: its diagonal, and its root B/√n.
-
-# Entries of a Jacobian that is not worth the trouble, held at a time while walking through it, and kept: 8 MB, 128 MB
-# and 1 GB in float64.
-_SMALL, _HELD, KEPT = 2**20, 2**24, 2**27
-
-
 def diagonal(problem: Problem, w: Array) -> Floats:
-    """G_kk of every parameter, by one backward pass for each output of each example (see `squares`).
+    """G_kk of all parameters, by one backward pass for each output of each example (see `squares`).
 
     >>> import steppe
     >>> p = Problem(lambda w, x: x @ w, jnp.ones(2), jnp.array([[3.0, 4.0]]), jnp.ones(1), steppe.losses.half_mse)
@@ -103,7 +99,7 @@ def diagonal(problem: Problem, w: Array) -> Floats:
     each = entries(problem, w, rows // n)
     route, held = (_squares, rows * w.size // n) if each is None else (squares, each)
     most = min(n, max(1, _HELD // held))
-    # A ragged last piece would be compiled as well, which for convolutions takes longer than to run it.
+    # A last piece of another size needs a compilation, which for convolutions takes longer than the run.
     at_once = next((size for size in range(most, most // 2, -1) if n % size == 0), most)
     return np.asarray(route(problem, w, Pieces(n, at_once)), dtype=float) / n
 
@@ -114,9 +110,9 @@ def root(problem: Problem, w: Array) -> Floats:
     if rows * w.size > KEPT:
         check.refuse(
             "problem",
-            f"of at most {KEPT:,} entries in the Jacobian of all outputs, with batch statistics",
+            f"one whose Jacobian has at most {KEPT:,} entries, because batch statistics couple the examples",
             f"{rows:,} × {w.size:,}",
-            "Flatten on fewer examples, problem.on(x[:k], y[:k]).",
+            "Flatten on fewer examples: problem.on(x[:k], y[:k]).",
         )
     J = _root(problem, w, treats_examples_alone(problem, w))
     return np.asarray(J, dtype=float) / np.sqrt(len(problem))
@@ -144,35 +140,3 @@ def _squares(problem: Problem, w: Array, pieces: Pieces) -> Array:
 @eqx.filter_jit
 def _root(problem: Problem, w: Array, alone: bool) -> Array:
     return _by_example(problem, w).reshape(-1, w.size) if alone else _jacobian(problem, w)
-
-
-# Neurons that cost something and do nothing: no scale is the best, unless it is zero.
-
-
-class SwitchedOff(NamedTuple):
-    """`factors` of the parameters and of their derivatives, 0 or 1, and the neurons that only an infinite scale
-    would switch off."""
-
-    factors: Floats
-    derivatives: Floats
-    unattained: NDArray[np.int64]
-
-
-def switched_off(exponents: csr_array, weights: Floats, w: Floats) -> SwitchedOff:
-    """A neuron felt on one side only: t → ±∞ takes its cost to nothing.
-
-    If all that leads out of it is zero, what leads into it may be set to zero, and the limit is reached; likewise the
-    other way round.
-    """
-    factors, derivatives, unattained = np.ones(exponents.shape[0]), np.ones(exponents.shape[0]), []
-    by_neuron = exponents.tocsc()
-    felt = {sign: ((sign * exponents) > 0).T.astype(float) @ (weights > 0).astype(float) > 0 for sign in (1, -1)}
-    for u in np.flatnonzero(felt[1] != felt[-1]):
-        own = slice(by_neuron.indptr[u], by_neuron.indptr[u + 1])
-        parameters, powers = by_neuron.indices[own], by_neuron.data[own]
-        silent = powers < 0 if felt[1][u] == 0 else powers > 0
-        if (w[parameters[silent]] == 0).all():
-            factors[parameters[~silent]] = derivatives[parameters] = 0.0
-        else:
-            unattained.append(u)
-    return SwitchedOff(factors, derivatives, np.array(unattained, dtype=np.int64))

@@ -1,22 +1,31 @@
-"""The least λ_max of M(t) = Σ_k e^{−2(At)_k} j_k j_kᵀ over t: convex, certified."""
+"""The rescaling t with the least λ_max(M(t)), a convex problem, with a proven lower bound; see `Rescaling`."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.sparse import csr_array, diags_array
 
 from steppe import check
-from steppe.flattening._rescaling import Floats, Rescaling, balance, compressed, lower_bound
+from steppe.flattening._cholesky import damped
+from steppe.flattening._rescaling import Rescaling, balance, compressed, lower_bound
 from steppe.linalg import one_thread
+from steppe.training_set import Floats
 
-# μ log tr e^{M(t)/μ}, within μ log N of λ_max(M(t)) and smooth: value, gradient and Hessian in t.
+# For dense problems: values of μ, Newton steps for each, and the factor between two values of μ.
+_ROUNDS, _NEWTON, _SHRINK = 60, 60, 0.2
+
+# For tracked eigenvectors: new vectors for each power of M, powers of M and vectors kept for each round, and rounds.
+_BLOCK, _DEPTH, _KEPT, _TRACKED_ROUNDS = 12, 2, 36, 40
 
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
-    """At t: `value` = μ log tr e^{M/μ}, `top` = λ_max(M), `density` = Q = e^{M/μ}/tr e^{M/μ}, gradient, Hessian."""
+    """F(t) = μ log tr e^{M(t)/μ}, which is smooth and within μ log N of λ_max(M(t)): `value`, `gradient` and `hessian`.
+
+    `top` = λ_max(M), `vector` is its eigenvector, and `density` is Q = e^{M/μ}/tr e^{M/μ}.
+    """
 
     value: float
     top: float
@@ -27,12 +36,13 @@ class Smoothed:
 
 
 def value(form: Rescaling, t: Floats, mu: float) -> float:
+    """F(t)."""
     m = np.linalg.eigvalsh(form.gram(t))
     return float(m[-1] + mu * np.log(np.sum(np.exp((m - m[-1]) / mu))))
 
 
 def smoothed(form: Rescaling, t: Floats, mu: float) -> Smoothed:
-    """All of it.
+    """F(t) with its derivatives.
 
     ∂_u F = ⟨Q, ∂_u M⟩ and ∂_u∂_v F = ⟨Q, ∂_u∂_v M⟩ + Σ_ab Φ_ab (∂_u M)_ab (∂_v M)_ab − ∂_u F ∂_v F/μ in the eigenbasis
     of M, with Φ the divided differences of the weights of Q, q_a/μ on the diagonal (Daleckii and Krein 1965).
@@ -52,7 +62,7 @@ def smoothed(form: Rescaling, t: Floats, mu: float) -> Smoothed:
         ratio = -np.expm1(-gaps / mu) / gaps
     divided = larger * np.where(gaps > 0, ratio, 1 / mu)
     flat = _slopes(form, rotated, scales).reshape(form.units, m.size**2)
-    second = (A.T @ diags_array(flows) @ A).toarray()  # flows · A_ku A_kv: the exponentials bend
+    second = (A.T @ diags_array(flows) @ A).toarray()  # flows · A_ku A_kv, the curvature of the exponentials
     hessian = 4 * second + (flat * divided.reshape(-1)) @ flat.T - np.outer(gradient, gradient) / mu
     return Smoothed(
         float(m[-1] + mu * np.log(total)), float(m[-1]), V[:, -1], (V * q) @ V.T, gradient, hessian
@@ -69,17 +79,12 @@ def _slopes(form: Rescaling, rotated: Floats, scales: Floats) -> Floats:
     return slopes
 
 
-# The flattest rescaling: min over t of λ_max(M(t)), a convex problem, with a proven lower bound.
-
-_ROUNDS, _NEWTON, _SHRINK = 60, 60, 0.2
-
-
 @dataclass(frozen=True, eq=False)
 class Flattest:
     """`value` = λ_max(M(t)); no t has less than `lower`, and `gap` = (value − lower)/value.
 
-    `top` is the bound of the top eigenvector alone, (S88) of mulayoff2021; `lower` is that of the best mixture found,
-    which is needed where the largest eigenvalue is multiple at the minimum. `steps` counts Newton steps.
+    `top` is the bound from the top eigenvector alone, (S88) of mulayoff2021. `lower` is the bound from the best mixture
+    of eigenvectors, which is needed if the largest eigenvalue is multiple at the minimum. `steps` counts Newton steps.
     """
 
     t: Floats
@@ -94,14 +99,14 @@ class Flattest:
 
 
 def flattest(form: Rescaling, *, rtol: float = 1e-8) -> Flattest:
-    """min_t λ_max(M(t)) to a relative gap of `rtol`, or as near as rounding allows: read the gap.
+    """min_t λ_max(M(t)) to a relative gap of `rtol`, or as near as rounding allows; the result states its gap.
 
     λ_max is the limit of μ log tr e^{M/μ} for μ → 0. At the minimum of that function over t the matrix
     Q = e^{M/μ}/tr e^{M/μ} has min_t ⟨M(t), Q⟩ ≥ λ_max − μ log N, and by min max ≥ max min every Q ⪰ 0 of trace 1 gives
     a lower bound (mulayoff2021, (S84), for Q = qqᵀ). Newton's method in t, μ shrinking.
 
     >>> form = Rescaling.of([([[1.0], [0.0]], -1, 0), ([[0.0], [4.0]], 0, -1)], 1)
-    >>> best = flattest(form)                                      # max(e^{−2t}, 16 e^{2t}): both 4, no single q tells
+    >>> best = flattest(form)                                      # max(e^{−2t}, 16 e^{2t}) = 4: no single q proves it
     >>> round(best.value, 6), best.gap < 1e-7, round(best.top, 6)
     (4.0, True, 0.0)
     """
@@ -121,7 +126,7 @@ def _minimised(form: Rescaling, rtol: float) -> Flattest:
             t, moved = _newton(form, t, mu, point)
             steps += 1
             point = smoothed(form, t, mu)
-            # Then the bound that Q gives is off by a few rtol at most, whatever μ is.
+            # With so small a gradient the bound from Q is off by a few rtol at most, for any μ.
             if not moved or np.max(np.abs(point.gradient), initial=0.0) <= 0.01 * rtol * point.top:
                 break
         best = _bounded(form, t, point.density, best, steps, point.vector)
@@ -132,17 +137,10 @@ def _minimised(form: Rescaling, rtol: float) -> Flattest:
 
 
 def _newton(form: Rescaling, t: Floats, mu: float, point: Smoothed) -> tuple[Floats, bool]:
-    """A damped Newton step with backtracking; False where rounding leaves nothing to gain."""
+    """A damped Newton step with backtracking; False if only rounding is left to gain."""
     size = np.trace(point.hessian) / max(len(t), 1)
-    # Neurons that do not matter have no curvature: the damping holds them where they are.
-    damping = 1e-14 * size + np.finfo(float).tiny
-    while True:
-        try:
-            factor = cho_factor(point.hessian + damping * np.eye(len(t)))
-            break
-        except LinAlgError:
-            damping *= 100
-    step = -cho_solve(factor, point.gradient)
+    # Neurons without effect have no curvature; the damping keeps their t.
+    step = -cho_solve(damped(point.hessian, 1e-14 * size + np.finfo(float).tiny), point.gradient)
     step *= min(1.0, 2.0 / max(np.max(np.abs(step), initial=0.0), 1e-300))  # e² in scale at most
     slope, length = float(step @ point.gradient), 1.0
     while length > 1e-10:
@@ -156,7 +154,7 @@ def _newton(form: Rescaling, t: Floats, mu: float, point: Smoothed) -> tuple[Flo
 def _bounded(
     form: Rescaling, t: Floats, Q: Floats, before: Flattest | None, steps: int, vector: Floats | None = None
 ) -> Flattest:
-    """The better of two points and of two bounds: any point is an upper bound, any Q a lower one."""
+    """The better of two points and of two bounds: any point gives an upper bound, any Q a lower one."""
     m, V = np.linalg.eigh(form.gram(t))
     vector = V[:, -1] if vector is None else vector
     lower, top = (_least(form, density) for density in (Q, np.outer(vector, vector)))
@@ -164,7 +162,7 @@ def _bounded(
         lower, top = max(lower, before.lower), max(top, before.top)
         t = t if m[-1] <= before.value else before.t
     least = float(m[-1]) if before is None else min(float(m[-1]), before.value)
-    # At the minimum both are the same number, and rounding may order them the other way round.
+    # At the minimum both numbers are equal, and rounding may exchange their order.
     return Flattest(t, least, min(max(lower, top), least), min(top, least), steps)
 
 
@@ -174,14 +172,8 @@ def _least(form: Rescaling, Q: Floats) -> float:
     return lower_bound(form.exponents, weights, balance(form.exponents, weights))
 
 
-# min over t of λ_max(M(t)) for many rows: only the top eigenvectors are tracked, and the bound stays a proof.
-
-# New vectors a round, powers of M a round, vectors carried over, and rounds.
-_BLOCK, _DEPTH, _KEPT, _TRACKED_ROUNDS = 12, 2, 36, 40
-
-
 class Jacobian(Protocol):
-    """B (N, parameters), known by its products with blocks."""
+    """B (N, parameters), known by its products with blocks of vectors."""
 
     @property
     def rows(self) -> int: ...
@@ -197,7 +189,7 @@ class Jacobian(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tracked:
-    """`ritz` ≤ λ_max(M(t)) with the unit vector that attains it, and `lower`, below which no t is."""
+    """`ritz` ≤ λ_max(M(t)) with the unit vector that attains it, and `lower` ≤ λ_max(M(t′)) for all t′."""
 
     t: Floats
     ritz: float
@@ -206,12 +198,12 @@ class Tracked:
 
 
 def tracked(B: Jacobian, A: csr_array, start: Floats, *, rtol: float, key: int = 0) -> Tracked:
-    """The flattest rescaling from `start` on, to a relative gap of `rtol` between Ritz value and bound.
+    """The flattest rescaling for many rows, from `start`, to a relative gap of `rtol` between Ritz value and bound.
 
-    For orthonormal V the matrix VᵀM(t)V = Σ_k e^{−2(At)_k} (Vᵀj_k)(Vᵀj_k)ᵀ is that of a problem with few rows, and
+    For orthonormal V the matrix VᵀM(t)V = Σ_k e^{−2(At)_k} (Vᵀj_k)(Vᵀj_k)ᵀ belongs to a problem with few rows, and
     λ_max(VᵀMV) ≤ λ_max(M) for every t: its certified minimum bounds the whole problem from below. Its minimiser is
-    the next t, and the top eigenvectors of M(t) join V. That is a bundle method whose pieces are not planes but
-    convex functions that bend as λ_max does; so few of them suffice (Helmberg and Rendl 2000, for the linear case).
+    the next t, and the top eigenvectors of M(t) join V. This is a bundle method whose pieces are not planes but convex
+    functions with the curvature of λ_max, so that few pieces suffice (Helmberg and Rendl 2000, for the linear case).
 
     >>> class Dense:
     ...     B, rows = np.array([[1.0, 0.0], [0.0, 4.0]]), 2
@@ -244,7 +236,7 @@ def _expanded(B: Jacobian, V: Floats, Y: Floats, scales: Floats) -> tuple[Floats
         small = Y.T @ (scales[:, None] * Y)
         top = np.linalg.eigh(small)[1][:, -_BLOCK:]
         new = _outside(V, B.push(scales[:, None] * (Y @ top)))
-        if not new.size:  # V holds all that M can make of it
+        if not new.size:  # V is invariant under M
             break
         V, Y = np.hstack([V, new]), np.hstack([Y, B.pull(new)])
     m, S = np.linalg.eigh(Y.T @ (scales[:, None] * Y))
@@ -252,18 +244,18 @@ def _expanded(B: Jacobian, V: Floats, Y: Floats, scales: Floats) -> tuple[Floats
 
 
 def _leading(V: Floats, Y: Floats, scales: Floats) -> tuple[Floats, Floats]:
-    """The part of V that matters at the next t."""
+    """The top Ritz vectors within V at the next t."""
     S = np.linalg.eigh(Y.T @ (scales[:, None] * Y))[1][:, -_KEPT:]
     return V @ S, Y @ S
 
 
 def _outside(V: Floats, W: Floats) -> Floats:
-    """An orthonormal basis of what W adds to V."""
+    """An orthonormal basis of the part of W outside V."""
     W = W / np.maximum(np.linalg.norm(W, axis=0), np.finfo(float).tiny)
     for _ in range(2):  # twice is enough (Kahan)
         W = W - V @ (V.T @ W)
     U, s, _ = np.linalg.svd(W, full_matrices=False)
-    # What is left of a vector that V held already is rounding.
+    # A vector inside V leaves only rounding.
     new: Floats = U[:, s > 1e-8]
     new = new - V @ (V.T @ new)
     return _orthonormal(new) if new.size else new

@@ -1,4 +1,8 @@
-"""The least trace of M(t) = Σ_k e^{−2(At)_k} j_k j_kᵀ over t: balancing, with a lower bound."""
+"""All rescalings of a positively homogeneous network, M(t) = Σ_k e^{−2(At)_k} j_k j_kᵀ, and the one of least trace.
+
+Column j_k of the Jacobian belongs to parameter k, t_u is the log-scale of hidden neuron u, and A_ku is the power with
+which e^{t_u} multiplies parameter k.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,20 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.sparse import csr_array, diags_array
 
 from steppe import check
+from steppe.flattening._cholesky import damped
 from steppe.linalg import one_thread
+from steppe.training_set import Floats
 
-# All rescalings of a positively homogeneous net: what a log-scale t_u for every hidden neuron u does to curvature.
+Indices = NDArray[np.int64]
 
-Floats = NDArray[np.float64]
+# The number of an input or output, which has no scale.
 OUTSIDE = -1
+
+# Sweeps and Newton steps at most, and the largest change of t at which Newton's method takes over.
+_SWEEPS, _NEWTON, _TURN = 30, 100, 0.05
 
 
 def exponents(src: Any, dst: Any, units: int) -> csr_array:
-    """A (parameters, units) of parameters that lead from neuron src to neuron dst; OUTSIDE where that is none."""
+    """A (parameters, units) for parameters that lead from neuron src to neuron dst, or from or to OUTSIDE."""
     ends, signs = np.stack([dst, src]), np.array([[1.0], [-1.0]])
     rows = np.broadcast_to(np.arange(ends.shape[1]), ends.shape)
     hidden = ends != OUTSIDE
@@ -29,14 +38,14 @@ def exponents(src: Any, dst: Any, units: int) -> csr_array:
 
 @dataclass(frozen=True, eq=False)
 class Rescaling:
-    """The Jacobian (N, parameters), whose M(t) is meant, and the exponents A (parameters, units) of its columns."""
+    """M(t): the Jacobian (N, parameters) and the exponents A (parameters, units) of its columns."""
 
     jacobian: Floats
     exponents: csr_array
 
     @classmethod
     def of(cls, terms: Sequence[tuple[Any, int, int]], units: int) -> "Rescaling":
-        """From (J, src, dst) with J of shape (N, columns) that share both ends."""
+        """From blocks (J, src, dst), where all columns of J (N, columns) lead from neuron src to neuron dst."""
         if not terms:
             check.refuse("terms", "at least one (J, src, dst)", terms, "Pass the columns of the Jacobian.")
         blocks = [np.asarray(J, dtype=float) for J, _, _ in terms]
@@ -45,7 +54,8 @@ class Rescaling:
         ends = np.array([term[1:] for term in terms], dtype=np.int64)
         if ends.min() < OUTSIDE or ends.max() >= units:
             got = [tuple(pair) for pair in ends.tolist()]
-            check.refuse("terms", f"between {units} neurons, numbered from 0, or OUTSIDE", got, "Number the neurons.")
+            rule = f"a list of (J, src, dst) with src and dst from 0 to {units - 1}, or OUTSIDE"
+            check.refuse("terms", rule, got, "Number the neurons from 0.")
         src, dst = np.repeat(ends, [J.shape[1] for J in blocks], axis=0).T
         return cls(np.concatenate(blocks, axis=1), exponents(src, dst, units))
 
@@ -54,7 +64,7 @@ class Rescaling:
         return int(self.exponents.shape[1])
 
     def scales(self, t: Floats) -> Floats:
-        """e^{−2(At)_k} of every column."""
+        """e^{−2(At)_k} for every column."""
         scales: Floats = np.exp(-2 * (self.exponents @ t))
         return scales
 
@@ -64,22 +74,18 @@ class Rescaling:
         return M
 
     def weights(self, Q: Floats) -> Floats:
-        """j_kᵀ Q j_k ≥ 0 of every column at t = 0, for Q ⪰ 0."""
-        # Rounding may leave a zero negative, and a negative weight has no minimum.
+        """j_kᵀ Q j_k ≥ 0 for every column, with Q ⪰ 0: the weights of ⟨M(t), Q⟩."""
+        # Rounding may make a zero negative, and a sum with a negative weight has no minimum.
         weights: Floats = np.maximum(np.sum(self.jacobian * (Q @ self.jacobian), axis=0), 0.0)
         return weights
 
 
-# Which neurons may move to their own minima at once without going uphill together.
-
-Indices = NDArray[np.int64]
-
-
 def moving_at_once(exponents: csr_array) -> list[tuple[Indices, float]]:
-    """(neurons, share of the step): layers of odd and of even number in turn, whole steps, where no parameter joins
-    two neurons of a group; else all at once with 1/k of the step, k neurons seen by one parameter at most.
+    """Groups of neurons that may move to their own minima at once without going uphill, (neurons, share of the step).
 
-    The second cannot go uphill either: e^{(s₁ + … + s_k)/k} ≤ (e^{s₁} + … + e^{s_k})/k.
+    Layers of even and of odd number in turn, with whole steps, if no parameter joins two neurons of a group. Else all
+    neurons at once with 1/k of the step, where a parameter joins at most k of them: this cannot go uphill either,
+    because e^{(s₁ + … + s_k)/k} ≤ (e^{s₁} + … + e^{s_k})/k.
 
     >>> chain = csr_array([[1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [0.0, 0.0, -1.0]])
     >>> [(group.tolist(), share) for group, share in moving_at_once(chain)]
@@ -89,7 +95,7 @@ def moving_at_once(exponents: csr_array) -> list[tuple[Indices, float]]:
     joined = csr_array(touched.T @ touched)
     parity = _parity(joined)
     groups = [np.flatnonzero(parity == side) for side in (0, 1)]
-    # A neuron is joined with itself, by all its parameters.
+    # Every neuron is joined with itself.
     if all(joined[group][:, group].nnz == len(group) for group in groups):
         return [(group, 1.0) for group in groups if len(group)]
     return [(np.arange(exponents.shape[1]), 1.0 / float(touched.sum(axis=1).max()))]
@@ -106,17 +112,13 @@ def _parity(joined: csr_array) -> Indices:
     return parity
 
 
-# min over t of Σ_k w_k e^{−2(At)_k}: matrix balancing, with a lower bound that holds wherever it is computed.
-
-_SWEEPS, _NEWTON, _TURN = 30, 100, 0.05
-
-
 def balance(exponents: csr_array, weights: Floats, *, rtol: float = 1e-14) -> Floats:
-    """t at the minimum: what flows into a neuron flows out of it, inflow = outflow (c times that for degree c).
+    """The t that minimises Σ_k w_k e^{−2(At)_k}, by matrix balancing: at the minimum the inflow of each neuron equals
+    its outflow (times c for degree c).
 
-    First every neuron in turn to its own minimum, ¼ log(in/out), all neurons that share no parameter at once; then
-    Newton's method. Terms that some direction sends to zero without cost (`circulating`) are left out, and neurons
-    that only such terms touch keep t = 0.
+    First every neuron moves to its own minimum, ¼ log(in/out), and all neurons that share no parameter at once; then
+    Newton's method. Terms that some direction sends to zero without cost (see `circulating`) are ignored, and neurons
+    with only such terms keep t = 0.
 
     >>> from steppe.flattening import Rescaling
     >>> form = Rescaling.of([([[1.0]], -1, 0), ([[4.0]], 0, -1)], 1)
@@ -136,9 +138,9 @@ def balance(exponents: csr_array, weights: Floats, *, rtol: float = 1e-14) -> Fl
 
 
 def lower_bound(exponents: csr_array, weights: Floats, t: Floats) -> float:
-    """A number that Σ_k w_k e^{−2(At)_k} nowhere falls below; its minimum if t is one; 0 if t is too far from it.
+    """A lower bound of Σ_k w_k e^{−2(At)_k} for all t: the minimum itself if t attains it, 0 if t is too far from it.
 
-    With any circulation y ≥ 0 (Aᵀy = 0) convexity of exp gives Σ_k x_k ≥ Σ_k y_k (1 + log x_k/y_k), and t drops out:
+    For any circulation y ≥ 0 (Aᵀy = 0) convexity of exp gives Σ_k x_k ≥ Σ_k y_k (1 + log x_k/y_k), and t cancels:
     Σ_k y_k (1 + log w_k/y_k). The circulation is the projection of the flows at t.
     """
     kept = circulating(exponents, weights)
@@ -156,8 +158,8 @@ def lower_bound(exponents: csr_array, weights: Floats, t: Floats) -> float:
 
 
 def circulating(exponents: csr_array, weights: Floats) -> NDArray[np.bool_]:
-    """Which terms no direction of t sends to zero for free: those left when neurons without inflow, or without
-    outflow, have lost all their terms, again and again."""
+    """The terms that no direction of t sends to zero without cost: those that remain after neurons without inflow, or
+    without outflow, have lost all their terms, again and again."""
     entering, leaving = exponents > 0, exponents < 0
     kept = weights > 0
     while True:
@@ -170,10 +172,10 @@ def circulating(exponents: csr_array, weights: Floats) -> NDArray[np.bool_]:
 
 
 def _sweeps(A: csr_array, weights: Floats) -> Floats:
-    """Cyclic closed-form updates until they gain little; never uphill."""
+    """Cyclic updates in closed form until they gain little; none goes uphill."""
     t, flows = np.zeros(A.shape[1]), weights.copy()
     entering, leaving = A.maximum(0).T.tocsr(), (-A).maximum(0).T.tocsr()
-    # All parameters of one neuron on one side have one exponent: 1 inward, the degree of the activation outward.
+    # All parameters on one side of a neuron have one exponent: 1 inward, the degree of the activation outward.
     pull = 2 * (entering.max(axis=1).toarray() + leaving.max(axis=1).toarray())
     groups = [(group, share / pull[group], A[:, group]) for group, share in moving_at_once(A)]
     for _ in range(_SWEEPS):
@@ -189,12 +191,12 @@ def _sweeps(A: csr_array, weights: Floats) -> Floats:
 
 
 def _newton(A: csr_array, weights: Floats, t: Floats, rtol: float) -> Floats:
-    """Damped Newton steps to where rounding leaves nothing to gain."""
+    """Damped Newton steps until the next one would gain only rounding."""
     flows = weights * np.exp(-2 * (A @ t))
     for _ in range(_NEWTON):
         step, length, total = 0.5 * _step(A, flows), 1.0, float(np.sum(flows))
         step *= min(1.0, 2.0 / max(float(np.max(np.abs(step))), 1e-300))  # e² in scale at most
-        gain = float(step @ (A.T @ flows))  # half the decrease that the model promises
+        gain = float(step @ (A.T @ flows))  # half of the predicted decrease
         if gain <= rtol * total:
             return t + step
         while True:
@@ -209,16 +211,10 @@ def _newton(A: csr_array, weights: Floats, t: Floats, rtol: float) -> Floats:
 def _step(A: csr_array, flows: Floats) -> Floats:
     """d with Aᵀ diag(flows) A d = Aᵀ flows: flows (1 − Ad) is a circulation, and d/2 is Newton's step."""
     laplacian = (A.T @ diags_array(flows) @ A).toarray()
-    # Flows of neurons differ by many decades: to unit diagonal, which costs no accuracy.
+    # Flows of neurons differ by many decades; scaling to unit diagonal costs no accuracy.
     root = np.sqrt(np.maximum(np.diag(laplacian), np.finfo(float).tiny))
     scaled = laplacian / root / root[:, None]
-    damping = 4 * np.finfo(float).eps
-    while True:
-        try:
-            factor = cho_factor(scaled + damping * np.eye(len(root)))
-            break
-        except LinAlgError:
-            damping *= 100
+    factor = damped(scaled, 4 * np.finfo(float).eps)
     right = (A.T @ flows) / root
     d = cho_solve(factor, right)
     d += cho_solve(factor, right - scaled @ d)
@@ -226,11 +222,9 @@ def _step(A: csr_array, flows: Floats) -> Floats:
     return step
 
 
-# The same M(t) with fewer columns: those that share all exponents act as one positive semi-definite matrix.
-
-
 class Alike(NamedTuple):
-    """Groups of columns with equal exponents: the `first` of each, the group that each column is `of`, the `sizes`."""
+    """Groups of columns with equal exponents, which act as one positive semi-definite matrix: the `first` column of
+    each group, the group `of` each column, and the `sizes`."""
 
     first: NDArray[np.int64]
     of: NDArray[np.int64]
@@ -238,8 +232,8 @@ class Alike(NamedTuple):
 
 
 def alike(exponents: csr_array) -> Alike:
-    """All weights from the inputs into one neuron have the same exponents, for example."""
-    # Equal rows have equal sums with any weights; unequal ones not with random weights.
+    """For example, all weights from the inputs into one neuron have the same exponents."""
+    # Equal rows have equal sums with any weights; unequal rows have different sums with random weights.
     sums = exponents @ np.random.default_rng(0).standard_normal(exponents.shape[1])
     _, *found = np.unique(sums, return_index=True, return_inverse=True, return_counts=True)
     return Alike(*found)
@@ -258,7 +252,7 @@ def merged(exponents: csr_array, weights: Floats) -> tuple[csr_array, Floats]:
 
 
 def compressed(form: Rescaling) -> Rescaling:
-    """At most N columns for each set of equal exponents: J Jᵀ = RᵀR with R of a QR decomposition of Jᵀ.
+    """The same M(t) with at most N columns for each set of equal exponents: J Jᵀ = RᵀR, Jᵀ = QR.
 
     >>> form = Rescaling.of([([[3.0, 4.0]], -1, 0), ([[1.0]], 0, -1)], 1)
     >>> abs(compressed(form).jacobian).tolist()

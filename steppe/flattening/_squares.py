@@ -1,4 +1,4 @@
-"""Sums of squared gradients for each parameter, from the equations of a network."""
+"""Sums over examples of squared gradients, for every parameter, from the equations of a network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,14 @@ from steppe.curvature._matrices import score_root
 from steppe.curvature._statistics import Pieces, Start, part
 from steppe.problem import Problem, Unravel
 
-# The gradient of a convolution in its kernel as a product of matrices: patches of the input times signals.
+# Equations that only move the entries of an array, and the one that may also repeat them.
+_MOVES = frozenset({"transpose", "reshape", "squeeze", "expand_dims", "rev", "convert_element_type", "copy"})
+_REPEATS = frozenset({"broadcast_in_dim"})
+# Affine in each input while the others are constant.
+_AFFINE = frozenset({"dot_general", "conv_general_dilated", "add", "sub", "mul", "add_any"})
+
+# The other inputs of each site, and its backpropagated signals, one for each output.
+Seen = tuple[list[list[Array]], list[Array]]
 
 
 def is_plain(equation: Equation) -> bool:
@@ -27,14 +34,15 @@ def is_plain(equation: Equation) -> bool:
 
 
 def kernel_gradients(equation: Equation, image: Array, signals: Array) -> Array:
-    """(k, *kernel): the gradients for k signals at the output, for one example.
+    """(k, *kernel): the gradients of a convolution in its kernel for k signals at the output, for one example.
 
-    Autodiff makes a convolution with the signals as filters of it, which XLA does several times slower on a CPU.
+    A product of matrices, patches of the input times signals. Autodiff would convolve with the signals as filters,
+    which XLA does several times slower on a CPU.
 
     >>> from steppe.curvature._equations import traced
     >>> one = jnp.ones((1, 1, 2, 2))
     >>> (equation,) = traced(lambda x, w: jax.lax.conv(x, w, (1, 1), "SAME"), one, one).jaxpr.eqns
-    >>> kernel_gradients(equation, one, jnp.ones((1, 1, 1, 2, 2)))[0, 0, 0].tolist()   # 4 pixels, 2, 2 and 1 under it
+    >>> kernel_gradients(equation, one, jnp.ones((1, 1, 1, 2, 2)))[0, 0, 0].tolist()   # pixels for each entry
     [[4.0, 2.0], [2.0, 1.0]]
     """
     numbers = equation.params["dimension_numbers"]
@@ -54,7 +62,7 @@ def kernel_gradients(equation: Equation, image: Array, signals: Array) -> Array:
 
 
 def _patches(params: Any, image: Array, window: list[int], out: list[int]) -> Array:
-    """(∏ window, channels, *out): what each entry of the kernel is multiplied by, of an image (1, channels, *space)."""
+    """(∏ window, channels, *out): the pixels of an image (1, channels, *space) that each kernel entry multiplies."""
     edges = [(low, high, dilation - 1) for (low, high), dilation in
              zip(params["padding"], params["lhs_dilation"], strict=True)]  # fmt: skip
     padded = jax.lax.pad(image[0], jnp.zeros((), image.dtype), [(0, 0, 0), *edges])
@@ -68,18 +76,9 @@ def _patches(params: Any, image: Array, window: list[int], out: list[int]) -> Ar
     return jnp.stack([seen(offset) for offset in product(*map(range, window))])
 
 
-# Where the parameters enter a network: one equation for each array, linear in it.
-
-# What only moves the entries of an array, and what may also repeat them.
-_MOVES = frozenset({"transpose", "reshape", "squeeze", "expand_dims", "rev", "convert_element_type", "copy"})
-_REPEATS = frozenset({"broadcast_in_dim"})
-# Affine in each of their inputs, the others held.
-_AFFINE = frozenset({"dot_general", "conv_general_dilated", "add", "sub", "mul", "add_any"})
-
-
 @dataclass(frozen=True)
 class Moved:
-    """The array of parameters of that number, moved about by a chain of equations."""
+    """The array of parameters with that `number` after a `chain` of equations that move its entries."""
 
     number: int
     chain: tuple[Equation, ...] = ()
@@ -87,7 +86,8 @@ class Moved:
 
 @dataclass(frozen=True)
 class Site:
-    """The equation at a `place` in the order of evaluation whose `operand` is an array of parameters, moved about."""
+    """Where an array of parameters enters the network: the equation at a `place` in the order of evaluation, linear in
+    its `operand`, which is the moved array."""
 
     place: int
     equation: Equation
@@ -96,12 +96,12 @@ class Site:
 
     @property
     def only_moves(self) -> bool:
-        """Whether each entry of the array enters once."""
+        """Whether each entry of the array enters exactly once."""
         return all(equation.primitive.name in _MOVES for equation in self.moved.chain)
 
     @property
     def is_product(self) -> bool:
-        """Whether one row of inputs is multiplied by a matrix: the gradient of an example is then δ ⊗ a."""
+        """Whether the array is a matrix that multiplies one row of inputs: the gradient of an example is then δ ⊗ a."""
         if self.equation.primitive.name != "dot_general" or not self.only_moves:
             return False
         contracted, batch = self.equation.params["dimension_numbers"]
@@ -122,15 +122,15 @@ class Site:
         return array
 
     def output(self, array: Array, others: Sequence[Array]) -> Array:
-        """What the equation gives for that array, its other inputs being `others`."""
+        """The output of the equation for this array and its other inputs, `others`."""
         inputs = list(others)
         inputs.insert(self.operand, self.entering(array))
         return evaluate(self.equation, inputs)[0]
 
 
 def sites(closed: core.ClosedJaxpr, arrays: int) -> list[Site] | None:
-    """The site of each of the first `arrays` inputs, in the order of evaluation; None where one of them is used twice,
-    or otherwise than in a product, a convolution or a sum."""
+    """The sites of the first `arrays` inputs, in the order of evaluation; None if one of them is used twice, or in
+    another equation than a product, a convolution or a sum."""
     found: list[Site] = []
     place = -1
 
@@ -176,19 +176,13 @@ def watched(
     return walk(closed, args, step), seen
 
 
-# Σ over all rows of B of its squared entries, array by array, without the gradients of examples where that can be.
-
-# The other inputs of each site, and its backpropagated signals, one for each output.
-Seen = tuple[list[list[Array]], list[Array]]
-
-
 @eqx.filter_jit
 def squares(problem: Problem, w: Array, pieces: Pieces) -> Array:
-    """Σᵢ Σ_c (∂B_ic/∂w_k)², for a network whose `entries` are known.
+    """Σᵢ Σ_c (∂B_ic/∂w_k)² for every parameter k, for a network whose `entries` are not None.
 
-    Behind a dense layer with inputs a the gradient of one output of one example is δ ⊗ a, and its square δ² ⊗ a²:
-    their sum over examples is one product of matrices, and the outputs are summed before it. Elsewhere (convolutions,
-    a layer at several positions, biases) the gradient of each example is formed and squared, in its array alone.
+    For a dense layer with inputs a the gradient of one output of one example is δ ⊗ a, and its square is δ² ⊗ a²: the
+    sum over outputs and examples is one product of matrices. For other sites (convolutions, a layer at several
+    positions, biases) the gradient of each example is formed for one array at a time and squared.
     """
     found, leaves = _sites(problem, w), jax.tree.leaves(problem.unravel(w))
     assert found is not None
@@ -207,7 +201,7 @@ def squares(problem: Problem, w: Array, pieces: Pieces) -> Array:
 
 
 def entries(problem: Problem, w: Array, outputs: int) -> int | None:
-    """Numbers held at a time for each example; None where the arrays do not enter the network in a known way."""
+    """Numbers held at a time for each example; None if some array has no `Site`."""
     found = _sites(problem, w)
     if found is None:
         return None
@@ -225,7 +219,7 @@ def _products(site: Site, leaf: Array, others: Sequence[Array], signals: Array) 
 
 
 def _one_by_one(site: Site, leaf: Array, others: Sequence[Array], signals: Array) -> Array:
-    """Σᵢ Σ_c (gradient)², one example at a time: side by side they would be a grouped convolution, which is slow."""
+    """Σᵢ Σ_c (gradient)², one example at a time: many at once would be a grouped convolution, which is slow."""
 
     def gradients(inputs: Sequence[Array], rows: Array) -> Array:
         if site.is_kernel:
@@ -242,7 +236,7 @@ def _one_by_one(site: Site, leaf: Array, others: Sequence[Array], signals: Array
 
 
 def _signals(example: Problem, w: Array) -> Seen:
-    """Of one example: what else enters each site, and the derivatives of the rows of B by what leaves it."""
+    """For one example: the other inputs of each site, and the derivatives of the rows of B by its output."""
     params = example.unravel(w)
     closed, found = traced(example.predict, params, example.x), _sites(example, w)
     assert found is not None
@@ -264,7 +258,7 @@ def _signals(example: Problem, w: Array) -> Seen:
 
 
 def _sites(problem: Problem, w: Array) -> list[Site] | None:
-    """Those of one example."""
+    """The sites of the network for one example."""
     alone = eqx.filter_eval_shape(part, problem, 0, 1)
     params = jax.eval_shape(problem.unravel, w)
     return sites(traced(problem.predict, params, alone.x), len(jax.tree.leaves(params)))

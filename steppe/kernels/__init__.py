@@ -1,4 +1,4 @@
-"""Compiled twins of a dynamics, each equal to the generic path in tests. `build` picks one, or None."""
+"""Compiled twins of a dynamics on a known network, each equal to the generic path in tests. `build` picks one."""
 
 from steppe.kernels.path import Path
 from steppe.kernels.sim_bn import SimBNKernel
@@ -8,15 +8,21 @@ from steppe.kernels.training import Recipe
 from steppe.kernels.two_layer import TwoLayerKernel
 from steppe.problem import Problem
 
+__all__ = ["build"]
+
 _KERNELS = (TwoLayerKernel, ThreeLayerReLUKernel, ThreeLayerKernel, SimBNKernel)
 
 
 def build(problem: Problem, recipe: Recipe | None, key: int | None = None) -> Path | None:
     """A kernel for this problem and dynamics, or None where only the generic path knows them.
 
-    `recipe` is `dynamics.recipe()`: None for a dynamics that no kernel knows. `key` is that of the run; label noise is
-    drawn from it.
+    `recipe` is `dynamics.recipe()`: None for a dynamics that no kernel knows. Label noise is drawn from `key`, the key
+    of the run.
     """
     if recipe is None:
         return None
     return next((kind(problem, recipe, key) for kind in _KERNELS if kind.fits(problem, recipe, key)), None)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,4 +1,7 @@
-"""exp and log in vector registers; activations, losses and heads built on them."""
+"""Activations, losses and heads for kernels, on an exp and a log that the compiler turns into vectors.
+
+The exp and log of libm are calls, which it cannot. Activations and losses are data, so one compiled kernel serves all.
+"""
 
 import math
 from decimal import Decimal
@@ -9,10 +12,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from steppe import losses, networks
+from steppe import activations, losses
 from steppe.kernels.simd import OPTIONS, dot, fma, fused, part
-
-# log(1 + eʰ) and its slope in arithmetic that the compiler turns into vectors; libm's exp and log are calls.
 
 
 @intrinsic
@@ -73,9 +74,6 @@ def _softplus(h):  # type: ignore[no-untyped-def]
     return softplus
 
 
-# Activations inside kernels. Which one it is, is data: one compiled kernel serves all.
-
-
 class Activation(NamedTuple):
     """log(1 + eʰ) if `smooth`; else h where h > 0 and leak·h elsewhere, of which ReLU is leak 0."""
 
@@ -83,11 +81,11 @@ class Activation(NamedTuple):
     leak: np.floating
 
 
-def activation_of(activation: networks.Activation, number: type[np.floating]) -> Activation | None:
+def activation_of(activation: activations.Activation, number: type[np.floating]) -> Activation | None:
     """The kernel's form of a network's activation, or None."""
     if activation.leak is not None:
         return Activation(False, number(activation.leak))
-    return Activation(True, number(0)) if activation == networks.softplus else None
+    return Activation(True, number(0)) if activation == activations.softplus else None
 
 
 @part
@@ -97,9 +95,6 @@ def evaluate(activation, h):  # type: ignore[no-untyped-def]
         return softplus(h)
     slope = type(h)(1) if h > type(h)(0) else activation.leak
     return slope * h, slope
-
-
-# Losses of one number inside kernels.
 
 
 class Loss(NamedTuple):
@@ -114,7 +109,7 @@ def loss_of(loss: losses.Loss, number: type[np.floating]) -> Loss | None:
     scales = {losses.mse: 2, losses.half_mse: 1}
     if loss in scales:
         return Loss(False, number(scales[loss]))
-    # A user's loss may carry the name.
+    # A loss of the user may have the same name.
     return Loss(True, number(loss.smoothing)) if loss.name == "logistic" and losses.ours(loss) else None
 
 
@@ -136,11 +131,11 @@ def slope(loss, f, y):  # type: ignore[no-untyped-def]
     return y * (p * softplus(y * f)[1] - (type(f)(1) - p) * softplus(-y * f)[1])
 
 
-# What follows the first layer of a two-layer net: the output f and its derivatives in h = W₁x + b₁ and in v = W₂.
-
-
 class Head(NamedTuple):
-    """f = v · a with a = σ(h), or f = v · a/max(‖a‖, ε) where `eps` is not 0."""
+    """The output of a two-layer net: f = v · a with a = σ(h), or f = v · a/max(‖a‖, ε) if `eps` is not 0.
+
+    h = W₁x + b₁ is the first layer, v = W₂.
+    """
 
     activation: Activation
     eps: np.floating
@@ -150,8 +145,8 @@ class Head(NamedTuple):
 def differentiate(head, h, v, shift, c, width, delta, out, room):  # type: ignore[no-untyped-def]
     """f and its derivatives at the point h + shift·delta, v + c·out: delta ← ∂f/∂h, out ← ∂f/∂v.
 
-    That point is where SAM looks again, if delta and out are the derivatives at h, v; shift = c = 0 is h, v itself.
-    Returns f, ‖delta‖², ‖out‖² over the first `width` neurons, where padding counts only if σ(0) = 0. `room` is
+    If delta and out hold the derivatives at (h, v), that is the ascended point of SAM; shift = c = 0 gives (h, v).
+    Returns f, ‖delta‖², ‖out‖² over the first `width` neurons. They may include padding only if σ(0) = 0. `room` is
     overwritten.
     """
     zero, one = h.dtype.type(0), h.dtype.type(1)
@@ -161,14 +156,14 @@ def differentiate(head, h, v, shift, c, width, delta, out, room):  # type: ignor
         delta[j], out[j], room[j] = s, a, raised
     square, scale, long, overflow = dot(out, out, width), one, False, zero
     if head.eps > zero:
-        overflow = square - square  # NaN where ‖a‖² is beyond all numbers: that is divergence, and not f = 0
+        overflow = square - square  # NaN if ‖a‖² overflows, which is divergence and not f = 0
         long = square > head.eps * head.eps
         scale = one / (np.sqrt(square) if long else head.eps)
         square = one if long else square * scale * scale
         for j in range(width):
             out[j] *= scale
     f = dot(room, out, width) + overflow
-    along = f if long else zero  # what moves ‖a‖ itself; below ε nothing does
+    along = f if long else zero  # the part along a, which changes ‖a‖; below ε the scale is constant
     for j in range(width):
         delta[j] *= scale * (room[j] - along * out[j])
     return f, dot(delta, delta, width), square
@@ -176,7 +171,7 @@ def differentiate(head, h, v, shift, c, width, delta, out, room):  # type: ignor
 
 @part
 def perturbation(slope, squared_norm, rho):  # type: ignore[no-untyped-def]
-    """c = ±ρ/‖∇f‖, up the loss; a fitted example has no direction and gets no perturbation."""
+    """c = ±ρ/‖∇f‖, with the sign that raises the loss; 0 for a fitted example, which has no direction."""
     zero = rho - rho
     if slope == zero or squared_norm == zero:  # noqa: PLR1714 (compiled)
         return zero

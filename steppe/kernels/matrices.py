@@ -1,4 +1,7 @@
-"""Products with packed matrices and with signs."""
+"""Products of matrices in flat arrays, of packed first-layer weights, of signs by tables, and of firing neurons only.
+
+Products with signs use tables of sums: the method of four Russians (Arlazarov and others, 1970), over the reals.
+"""
 
 from typing import Any
 
@@ -7,10 +10,8 @@ from numpy.typing import NDArray
 
 from steppe.kernels.simd import add, at, dot, fma, lanes_of, load, negative, part, store, subtract, total, zeros
 
-# Products of matrices that lie in flat arrays, at most of the processor's speed for the small sizes met here.
-
 TILE = 4
-# The integers 0 and 1 with a type: numba compiles a function anew for every literal that it is called with.
+# The integers 0 and 1 with a type, because numba compiles a function again for every literal argument.
 ZERO, ONE = np.int64(0), np.int64(1)
 
 
@@ -62,8 +63,7 @@ def matmul_transposed(A, row_a, rows, B, row_b, columns, inner, C, row_c):  # ty
                 C[to + row_c], C[to + row_c + 1] = total(s10), total(s11)
 
 
-# First-layer weights packed for SIMD, and the three passes over them that training needs.
-
+# First-layer weights are packed in tiles of LANES neurons and ROWS inputs.
 LANES, ROWS = 64, 4
 Floats = NDArray[np.floating]
 
@@ -73,7 +73,7 @@ def padded(size: int, unit: int) -> int:
 
 
 def aligned(shape: int | tuple[int, ...], dtype: Any) -> Floats:
-    """Zeros that begin at a multiple of 64 bytes: no vector straddles two cache lines, and a pass is a third faster."""
+    """Zeros that begin at a multiple of 64 bytes: then no vector crosses two cache lines, and passes are 1/3 faster."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     room = np.zeros(size + 64, np.uint8)
     start = -room.ctypes.data % 64
@@ -88,9 +88,9 @@ def copied(array: Floats) -> Floats:
 
 
 def row_stride(columns: int, dtype: Any) -> int:
-    """Rows of `columns` numbers, in whole vectors, are this far apart: never a multiple of 1 KiB.
+    """The distance of rows of `columns` numbers, in whole vectors, but never a multiple of 1 KiB.
 
-    The same column of many rows then falls into different sets of the nearest cache.
+    Then the same column of many rows falls into different sets of the nearest cache.
     """
     size = np.dtype(dtype).itemsize
     stride = padded(columns, 64 // size)
@@ -140,7 +140,7 @@ def rescaling(W, norm, decay, step, overlap, squares):  # type: ignore[no-untype
 
 @part
 def products(P, X, n, H):  # type: ignore[no-untyped-def]
-    """H[i] = W xᵢ for the first n rows of X; whole tiles are computed, X and H have the room."""
+    """H[i] = W xᵢ for the first n rows of X. It computes whole tiles, so X and H need room for them."""
     flat, x, h, d, lanes = P.reshape(-1), X.reshape(-1), H.reshape(-1), X.shape[1], np.int64(LANES)
     for b in range(P.shape[0]):
         matmul(x, ZERO, d, ONE, -(-n // TILE) * TILE, d, flat, b * lanes * d, lanes, lanes, h, b * lanes, H.shape[1])
@@ -154,29 +154,27 @@ def outer(U, X, n, G):  # type: ignore[no-untyped-def]
         matmul(x, ZERO, ONE, d, d, n, u, b * lanes, U.shape[1], lanes, flat, b * lanes * d, lanes)
 
 
-# Products with a matrix of signs by tables: the method of four Russians (Arlazarov and others, 1970), over the reals.
-
 GROUP, ENTRIES = 4, 16
-# Where an entry lies is written in 16 bits, and four of them in a word: reading each by itself costs an eighth more.
+# The place of an entry takes 16 bits, and a word holds four places: reading them one by one costs an eighth more.
 _BITS = np.uint64(16)
 _MASK = np.uint64(2**16 - 1)
 
 
 def table_size(groups: int, lanes: int) -> int:
-    """Numbers in the tables of so many groups of four, and in the entry 0 after them."""
+    """How many numbers the tables of `groups` groups of four hold, with the entry 0 after them."""
     return (groups * ENTRIES + 1) * lanes
 
 
 def fits(X: Floats, lanes: int) -> bool:
-    """Whether these are signs, in rows not too long for places of 16 bits."""
+    """Whether X holds signs only, in rows short enough for places of 16 bits."""
     return bool((abs(X) == 1).all()) and table_size(padded(X.shape[1], GROUP) // GROUP, lanes) <= int(_MASK)
 
 
 def places(X: Floats, lanes: int, period: int | None = None) -> NDArray[np.uint64]:
-    """A word for every four rows and every group of four columns: where the rows' entries lie.
+    """A word for every four rows and every group of four columns: the places of the rows' entries in the tables.
 
-    The tables of later groups replace those of `period` groups before. Rows beyond the last find the entry 0, and
-    columns beyond the last are to have vectors 0.
+    The tables of a group replace those of `period` groups before. Padding rows refer to the entry 0; the caller sets
+    the vectors of padding columns to 0.
     """
     rows, columns = X.shape
     groups = padded(columns, GROUP) // GROUP
@@ -192,7 +190,7 @@ def places(X: Floats, lanes: int, period: int | None = None) -> NDArray[np.uint6
 
 @part
 def tabulate(a, b, c, d, T, t):  # type: ignore[no-untyped-def]
-    """The 16 sums ±a ± b ± c ± d from T[t] on; the bits of an entry's number, from the lowest, say what is minus."""
+    """The 16 sums ±a ± b ± c ± d from T[t] on: in entry e, term k is negative if bit k of e is 1."""
     lanes = lanes_of(T)
     plus, minus = add(a, b), subtract(a, b)
     same, other = add(c, d), subtract(c, d)
@@ -233,14 +231,11 @@ def sums(T, words, k, groups, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
     return s0, s1, s2, s3
 
 
-# Passes over W₂ = κV with one row of V for each neuron of the first layer: they read the rows of those that fire.
-
-
 @part
 def list_firing(a, s, width, stride, rows, neurons):  # type: ignore[no-untyped-def]
-    """Which of `width` neurons have a value or a slope: returns how many, and fills `neurons` and `rows`."""
+    """List the neurons out of `width` with a value or a slope in `neurons` and `rows`; returns how many there are."""
     count = 0
-    for j in range(width):  # without a branch, since no processor foresees which neuron fires
+    for j in range(width):  # without a branch, because no processor can predict which neuron fires
         neurons[count] = j
         count += (a[j] != 0) | (s[j] != 0)
     for k in range(count):
@@ -250,7 +245,7 @@ def list_firing(a, s, width, stride, rows, neurons):  # type: ignore[no-untyped-
 
 @part
 def forward(V, rows, shares, count, columns, z):  # type: ignore[no-untyped-def]
-    """z = Σ shareₖ · rowₖ over `count` rows."""
+    """z = Σ shareₖ · rowₖ over the `count` rows of V of the neurons that fire; W₂ = κVᵀ."""
     lanes = lanes_of(V)
     z[:] = V.dtype.type(0)
     for k in range(0, count, 4):
@@ -265,7 +260,7 @@ def forward(V, rows, shares, count, columns, z):  # type: ignore[no-untyped-def]
 def backward(V, rows, moves, moving, count, columns, delta, products):  # type: ignore[no-untyped-def]
     """productₖ = rowₖ · delta, and then, if `moving`, rowₖ ← rowₖ − moveₖ · delta.
 
-    From the last row to the first: those that `forward` read last are still in the cache.
+    From the last row to the first, because those that `forward` read last are still in the cache.
     """
     lanes = lanes_of(V)
     for k in range((count - 1) // 4 * 4, -1, -4):

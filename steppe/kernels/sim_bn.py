@@ -1,4 +1,7 @@
-"""Two-layer nets with simplified BatchNorm: the kernel and its steps."""
+"""The kernel of two-layer nets with simplified BatchNorm.
+
+f(x) = Σⱼ vⱼ γⱼ σ(hⱼ(x))/sⱼ, where sⱼ² is the mean of σ(hⱼ)² over the training set.
+"""
 
 from typing import Any, NamedTuple, final
 
@@ -16,11 +19,9 @@ from steppe.networks import SimBN
 from steppe.outcome import Halt
 from steppe.problem import Problem
 
-# Two-layer nets with simplified BatchNorm, f(x) = Σⱼ vⱼ γⱼ σ(hⱼ(x))/sⱼ, sⱼ² the mean of σ(hⱼ)² over the training set.
-
 
 class Network(NamedTuple):
-    """What compiled code sees: the activation, the inputs, by rows, by columns and as products want them, and room.
+    """What compiled code gets: the activation, the inputs by rows, by columns and as `products` takes them, and room.
 
     `neurons` is for the neurons that fire and their gradients, `room` for the weights of as many as a vector has
     lanes; A and S have one row a neuron and one column an example.
@@ -156,9 +157,6 @@ def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untype
     return sim_bn
 
 
-# The fast path for two-layer nets with simplified BatchNorm; the steps are in sim_bn_steps.py.
-
-
 @final
 class SimBNKernel(Path):
     """The fast path for one Sim-BN problem. Its state is W₁ with b₁ row by row, γ, W₂, all padded."""
@@ -170,7 +168,7 @@ class SimBNKernel(Path):
             isinstance(net, SimBN)
             and activation_of(net.activation, np.float64) is not None
             and Training.fits(problem, recipe, key, bias=net.bias)
-            # Statistics over other inputs than those trained on are left to the generic path.
+            # If the statistics are over other inputs than the training set, the generic path is used.
             and np.array_equal(net.standardise.train.array.astype(problem.x.dtype), problem.x)
         )
 
@@ -185,7 +183,7 @@ class SimBNKernel(Path):
         n, columns = t.X.shape
         self.XT = aligned((columns, padded(n, BYTES // number.itemsize)), number)
         self.XT[:, :n] = t.X.T
-        # Larger batches have no use for tables, and their code is then compiled once for all inputs.
+        # Larger batches do not use tables; without them one compilation serves all inputs.
         self.inputs = inputs(t.X[:, : t.d], self.XT, tables=t.size == 1 and not activation.smooth)
 
     def _split(self, state: Floats) -> tuple[Floats, Floats, Floats]:
@@ -205,7 +203,7 @@ class SimBNKernel(Path):
         return self.training.vector(W, {"gamma": gamma, "W2": v})
 
     def network(self) -> Network:
-        """With room of its own, since several threads may run one kernel."""
+        """With new room for each call, because several threads may run one kernel."""
         t, XT, columns = self.training, self.XT, self.XT.shape[0]
         lanes = BYTES // XT.itemsize
         neurons = aligned((2, padded(self.m, lanes) * (columns + 2)), t.number)

@@ -1,4 +1,4 @@
-"""The products of a net with simplified BatchNorm."""
+"""The two products of a net with simplified BatchNorm with its inputs, for as many neurons as a vector has lanes."""
 
 from typing import Any, NamedTuple
 
@@ -37,9 +37,7 @@ from steppe.kernels.simd import (
     zeros,
 )
 
-# The two products of a Sim-BN net with its inputs, for as many neurons as a vector has lanes.
-
-# Groups of examples whose tables are there at a time, few enough for the nearest cache.
+# The tables of PERIOD groups of examples are kept at a time, few enough for the nearest cache.
 PERIOD = 13
 
 
@@ -51,7 +49,7 @@ class Dense(NamedTuple):
 
 
 class Signs(NamedTuple):
-    """Inputs ±1: where the sums for examples and for columns lie in tables (sign_sums.py), and these tables' room."""
+    """Inputs ±1: the places of the sums for examples and for columns in tables (`matrices.places`), and their room."""
 
     examples: NDArray[np.uint64]
     columns: NDArray[np.uint64]
@@ -60,7 +58,7 @@ class Signs(NamedTuple):
 
 
 def inputs(X: Floats, XT: Floats, *, tables: bool) -> Dense | Signs:
-    """The inputs, as signs where they are signs and `tables` are wanted. X is without padding, XT with it."""
+    """The inputs, as `Signs` if they are signs and `tables` is True. X has no padding, XT has it."""
     lanes = BYTES // XT.itemsize
     if not (tables and fits(X, lanes)):
         return Dense(XT, aligned(XT.shape[1] * lanes, XT.dtype))
@@ -76,9 +74,9 @@ def with_own_room(inputs: Dense | Signs) -> Dense | Signs:
 
 
 def products(inputs: Any, activation: Any, n: Any, W: Any, w: Any, example: Any, h: Any, squares: Any, S: Any) -> Any:
-    """From a block of columns of weights, which begins at W[w]: h of one example, Σᵢ aᵢ² and, at S[w], Σᵢ pᵢ xᵢ′.
+    """For the block of columns of weights at W[w]: h of one example, Σᵢ aᵢ² and, at S[w], Σᵢ pᵢ xᵢ′.
 
-    Each kind of inputs overloads it for compiled code, the only place where it can be called.
+    Each kind of inputs overloads it for compiled code; Python cannot call it.
     """
     raise TypeError("products is for compiled code: call it inside a kernel")
 
@@ -166,15 +164,12 @@ def _rectified(leak, n, H, squares):  # type: ignore[no-untyped-def]
     store(squares, 0, add(even, odd))
 
 
-# Which neurons of a Sim-BN net fire on an example: their copies, with a neuron in each lane, and back again.
-
-
 @part
 def select_firing(activation, W, gamma, v, x, h, live, room, W_live, gamma_live, v_live):  # type: ignore[no-untyped-def]
-    """Copies of the neurons that have a value or a slope at x; `live` names them. Returns their number.
+    """Copy the neurons that have a value or a slope at x; `live` names them. Returns their number.
 
-    W_live has blocks of columns, as many neurons wide as a vector has lanes; the last block is filled up with zeros.
-    Which neuron fires no processor foresees: the list is made without a branch.
+    W_live holds blocks of columns with a neuron in each lane of a vector; zeros fill up the last block. The list is
+    made without a branch, because no processor can predict which neuron fires.
     """
     lanes, columns, count = lanes_of(W), W.shape[1], 0
     flat, zero = W.reshape(-1), W.dtype.type(0)
@@ -200,7 +195,7 @@ def select_firing(activation, W, gamma, v, x, h, live, room, W_live, gamma_live,
 
 @part
 def move(W, gamma, v, live, count, step, room, G, g_gamma, g_v):  # type: ignore[no-untyped-def]
-    """The neurons in `live` take a step against their gradients, which lie as `select_firing` lays neurons."""
+    """The neurons in `live` take a step against their gradients, which are laid out as in `select_firing`."""
     lanes, columns, flat = lanes_of(W), W.shape[1], W.reshape(-1)
     for first in range(0, count, lanes):
         for d in range(0, columns, lanes):

@@ -11,8 +11,6 @@ from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
-# Vectors of 64 bytes inside compiled code: what keeps a tile of a product in registers.
-
 BYTES = 64
 
 
@@ -48,7 +46,7 @@ def _full(builder: Any, x: Any, vector: Any) -> Any:
 
 @intrinsic
 def lanes_of(_typing, array):  # type: ignore[no-untyped-def]
-    """How many of the array's numbers a vector has. The compiler knows it, where itemsize is read at run time."""
+    """How many of the array's numbers fit a vector. The compiler knows it; `itemsize` is read at run time."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return context.get_constant(types.intp, 8 * BYTES // array.dtype.bitwidth)
@@ -68,7 +66,7 @@ def zeros(_typing, array):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def at(_typing, array, index):  # type: ignore[no-untyped-def]
-    """array[index] of a flat array, without looking whether the index is negative."""
+    """array[index] of a flat array, without the check for a negative index."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.load(_pointer(context, builder, signature.args[0], *args))
@@ -202,12 +200,11 @@ def total(_typing, vector):  # type: ignore[no-untyped-def]
     return vector.dtype(vector), codegen
 
 
-# How kernels are compiled: without the interpreter's lock, kept on disk, every sum in the order written.
-
+# Kernels are compiled without the interpreter's lock and kept on disk. No fastmath: sums are added as written.
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
-# A function called by compiled code only: not kept by itself, and without the way in from Python, which for a tuple of
-# arrays is more code than the function.
+# For a function that only compiled code calls: not kept on disk by itself, and without a wrapper for Python, which for
+# a tuple of arrays is more code than the function.
 part = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
 
 _SOURCES = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
@@ -216,19 +213,16 @@ _SOURCES = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__)
 def kernel(function: Callable[..., Any]) -> Any:
     """A compiled function, kept on disk for as long as no file of this folder changes.
 
-    Numba alone looks at the function's own file, and would go on with old code of the functions it calls.
+    Numba alone checks the function's own file, and would keep old code of the functions that it calls.
     """
     compiled = numba.njit(nogil=True, cache=True, no_cfunc_wrapper=True, **OPTIONS)(function)
     compiled._cache._cache_file._version += _SOURCES
     return compiled
 
 
-# Sums of products, in vectors and always in the same order.
-
-
 @part
 def dot(a, b, size):  # type: ignore[no-untyped-def]
-    """Σ aₖbₖ over the first `size` numbers: four vectors of partial sums, then whole vectors, then what is left."""
+    """Σ aₖbₖ over the first `size` numbers, always in the same order: four vectors of sums, single ones, numbers."""
     lanes = lanes_of(a)
     whole = size // lanes * lanes
     first = whole // (4 * lanes) * (4 * lanes)
@@ -245,12 +239,9 @@ def dot(a, b, size):  # type: ignore[no-untyped-def]
     return result
 
 
-# Square blocks of a matrix turned within registers: rows of neurons become vectors with a neuron in each lane.
-
-
 @intrinsic
 def transpose(_typing, A, a, row_a, B, b, row_b):  # type: ignore[no-untyped-def]
-    """B[c, r] = A[r, c] for as many rows and columns as a vector has lanes, in flat arrays from A[a] and B[b] on."""
+    """B[c, r] = A[r, c] for a square block, one row a lane, in registers; the flat arrays start at A[a] and B[b]."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         lanes = 8 * BYTES // A.dtype.bitwidth
@@ -261,7 +252,7 @@ def transpose(_typing, A, a, row_a, B, b, row_b):  # type: ignore[no-untyped-def
         rows = [read(context, builder, signature.args[0], args[0], row(args[1], args[2], r)) for r in range(lanes)]
         bit = lanes // 2
         while bit:  # rows whose numbers differ in this bit alone exchange the columns that differ in it
-            # In a shuffle the lanes of the second vector are counted on after those of the first.
+            # A shuffle numbers the lanes of the second vector after those of the first.
             low = [c - bit + lanes if c & bit else c for c in range(lanes)]
             high = [c + lanes if c & bit else c + bit for c in range(lanes)]
             kept, given = (ir.Constant(ir.VectorType(ir.IntType(32), lanes), mask) for mask in (low, high))

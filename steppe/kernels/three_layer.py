@@ -1,4 +1,7 @@
-"""Three-layer nets with a smooth activation: the kernel and its steps."""
+"""The kernel of three-layer nets, f(x) = W₃ · σ(W₂ σ(W₁x + b₁)), with any activation and any batch.
+
+A step of 1-SAM reads W₂ twice, a step of SGD once: one pass does the update, the product forward and the one back.
+"""
 
 from typing import Any, NamedTuple, final
 
@@ -33,16 +36,14 @@ from steppe.networks import MLP
 from steppe.outcome import Halt
 from steppe.problem import Problem
 
-# One pass over the second-layer weights W₂: their update, the product forward and the product back.
-
-# Rows that are worked on together, few enough for the nearest cache.
+# Rows of W₂ that one pass handles together, few enough for the nearest cache.
 BLOCK = 16
 
 
 class Shape(NamedTuple):
-    """W₂ lies row by row: `rows` of them with padding, of which `last` are looked at, `columns` numbers each.
+    """W₂ is stored row by row: `rows` rows with padding, of which `last` are computed, of `columns` numbers each.
 
-    They begin `stride` numbers apart.
+    Rows begin `stride` numbers apart.
     """
 
     rows: int
@@ -55,9 +56,9 @@ class Shape(NamedTuple):
 def sweep(head, shape, W, old, decay, moving, a, shift, v, c, z, delta, out, room, back):  # type: ignore[no-untyped-def]
     """One pass over W₂, which first moves to decay·W₂ − delta oldᵀ if `moving`.
 
-    z = W₂a, f = v · σ(z) with its derivatives delta = ∂f/∂z and out = ∂f/∂v at the point that shift and c say (see
-    `differentiate`), and back = W₂ᵀdelta. Returns f, ‖delta‖², ‖out‖² and the product of delta with the one before.
-    Rows that do not move are not written, rows without delta not read again.
+    z = W₂a, f = v · σ(z) with its derivatives delta = ∂f/∂z and out = ∂f/∂v at the point given by shift and c (see
+    `differentiate`), and back = W₂ᵀdelta. Returns f, ‖delta‖², ‖out‖² and the product of delta with the previous delta.
+    Rows that do not move are not written; rows with delta 0 are not read again.
     """
     f = deltas = outs = overlap = zero = W.dtype.type(0)
     rows, shares, before = np.zeros(BLOCK + 4, np.int64), np.zeros(BLOCK + 4, W.dtype), np.zeros(BLOCK, W.dtype)
@@ -128,11 +129,8 @@ def _add_rows(W, rows, shares, columns, back):  # type: ignore[no-untyped-def]
         store(back, j, fma(d3, load(W, r3 + j), fma(d2, load(W, r2 + j), low)))
 
 
-# Nets of three layers, f(x) = W₃ · σ(W₂ σ(W₁x + b₁)), reading W₂ twice for a step of 1-SAM and once for one of SGD.
-
-
 class Network(NamedTuple):
-    """What compiled code sees: the head, the inputs, the first-layer neurons to look at, W₂, and room for a batch."""
+    """What compiled code gets: the head, the inputs, how many first-layer neurons to compute, W₂, room for a batch."""
 
     head: Head
     X: Floats
@@ -248,9 +246,6 @@ def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untype
     return three_layer
 
 
-# The fast path for nets of three layers; the steps are in three_layer_steps.py.
-
-
 @final
 class ThreeLayerKernel(Path):
     """The fast path for one three-layer problem: its state is W₁ with b₁ packed, W₂ row by row, W₃, all padded."""
@@ -272,7 +267,7 @@ class ThreeLayerKernel(Path):
         lanes, rows = padded(m, LANES), padded(k, BLOCK)
         activation: Any = activation_of(net.activation, t.number)
         self.head = Head(activation, t.number(0))
-        # Padding has h = 0: it may be looked at, in whole vectors, where σ(0) = 0.
+        # Padding has h = 0. If σ(0) = 0, whole vectors with padding may be computed.
         self.width = m if activation.smooth else lanes
         self.shape = Shape(rows, k if activation.smooth else rows, lanes, row_stride(lanes, t.number))
         self.first, self.second = lanes * t.X.shape[1], rows * self.shape.stride
@@ -296,7 +291,7 @@ class ThreeLayerKernel(Path):
         return self.training.vector(unpack(P, m, self.training.d), {"W2": W2[:k, :m], "W3": W3[:k]})
 
     def network(self) -> Network:
-        """With room of its own, since several threads may run one kernel."""
+        """With new room for each call, because several threads may run one kernel."""
         t = self.training
 
         def room(columns: int) -> Floats:

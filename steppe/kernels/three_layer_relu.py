@@ -1,4 +1,4 @@
-"""Three-layer ReLU nets: the kernel and its steps."""
+"""The kernel of three-layer ReLU nets, one example a step: it reads only the neurons that fire in the first layer."""
 
 from typing import Any, NamedTuple, final
 
@@ -29,11 +29,9 @@ from steppe.networks import MLP
 from steppe.outcome import Halt
 from steppe.problem import Problem
 
-# Nets of three layers, f(x) = W₃ · σ(W₂ σ(W₁x + b₁)), one example a step, touching only what fires in the first layer.
-
 
 class Network(NamedTuple):
-    """What compiled code sees: the head, the inputs, and V: one row for each of `width` neurons, and one of zeros.
+    """What compiled code gets: the head, the inputs, and V: one row for each of `width` neurons, and one of zeros.
 
     A row has `columns` numbers, in whole vectors; rows begin `stride` numbers apart.
     """
@@ -72,11 +70,11 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
         if t == count:
             break
         label = y[i] + (noise[t, 0] if t < len(noise) else zero)
-        if kappa[0] < half:  # before κ underflows, and by what the state says alone
+        if kappa[0] < half:  # before κ underflows; it depends on the state alone
             V *= kappa[0]
             kappa[0] = one
         scale, shrink, c = kappa[0], decay, zero
-        old[:], delta[:], out[:] = zero, zero, zero  # as where a call begins: 0·∞ of the step before would be NaN
+        old[:], delta[:], out[:] = zero, zero, zero  # as at the start of a call: 0·∞ from the last step would be NaN
         for ascended in range(2):
             moving = ascended == 1 or rho == zero
             point = raised if ascended else h
@@ -94,7 +92,7 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
             if not ascended and not np.isfinite(value(loss, f, y[i])):
                 return t, 2
             step = lr * slope(loss, f, label)
-            for k in range(live):  # κ shrinks as well: κ·decay·V − step·a deltaᵀ = κ·decay·(V − move deltaᵀ)
+            for k in range(live):  # since κ shrinks too: κ·decay·V − step·a deltaᵀ = κ·decay·(V − move deltaᵀ)
                 moves[k] = step / (scale * decay) * a[neurons[k]]
             moves[live : live + 4] = zero
             backward(V, rows, moves, moving, live, columns, delta, found)
@@ -120,9 +118,6 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
     return count, 0
 
 
-# The fast path for ReLU nets of three layers, one example a step; the steps are in three_layer_relu_steps.py.
-
-
 @final
 class ThreeLayerReLUKernel(Path):
     """The fast path for one three-layer problem with neurons that can be silent.
@@ -138,7 +133,7 @@ class ThreeLayerReLUKernel(Path):
             and net.activation.leak == 0
             and ThreeLayerKernel.fits(problem, recipe, key)
             and recipe.batch_size == 1 < len(problem)
-            # κ is divided by; a decay that leaves nothing of it in a step is left to the other kernel.
+            # The kernel divides by κ, so a decay that removes most of it in a step is left to the other kernel.
             and recipe.lr * recipe.weight_decay <= 0.5
         )
 

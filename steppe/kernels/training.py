@@ -1,4 +1,4 @@
-"""What the kernels of all networks share: the dynamics as numbers, data, label noise, the descent step."""
+"""What all kernels share: the dynamics as numbers, the data, label noise, and steps of any batch size."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,12 +19,13 @@ from steppe.kernels.simd import dot, kernel, part
 from steppe.outcome import Halt
 from steppe.problem import Problem
 
-# A dynamics as the numbers that every kernel understands.
-
 
 @dataclass(frozen=True)
 class Recipe:
-    """w ← Π((1 − ηλ)w − η∇ℓ(w + ρ∇ℓ/‖∇ℓ‖)): GD is ρ = 0; labels with noise σ; Π scales `held` to `norm`, if any."""
+    """A dynamics as the numbers that every kernel understands: w ← Π((1 − ηλ)w − η∇ℓ(w + ρ∇ℓ/‖∇ℓ‖)).
+
+    GD has ρ = 0. The labels have noise σ. Π scales the parameters `held` to the norm `norm`, if there are any.
+    """
 
     lr: float
     rho: float
@@ -36,7 +37,7 @@ class Recipe:
 
     @classmethod
     def of(cls, lr: Any, rho: Any, weight_decay: Any, batch_size: int | None) -> "Recipe | None":
-        """None where one of the rates is an array: many runs at once."""
+        """None if one of the rates is an array, which stands for many runs."""
         if np.ndim(lr) or np.ndim(rho) or np.ndim(weight_decay):
             return None
         return cls(float(lr), float(rho), float(weight_decay), batch_size)
@@ -46,9 +47,7 @@ class Recipe:
         return number(self.lr), number(self.rho), number(1 - self.lr * self.weight_decay)
 
 
-# The label noise of many steps at once: the same numbers that the generic path draws one step at a time.
-
-# Drawn in blocks of one size, so that one compiled function serves every call.
+# Label noise is drawn in blocks of this many steps, so that one compiled function serves every call.
 _STEPS = 1024
 
 
@@ -60,19 +59,19 @@ def _block(key: Array, first: Array, size: int, sigma: Array, y: Array) -> Array
 def pieces(
     key: int, first: int, count: int, size: int, sigma: float, y: Array
 ) -> Iterator[tuple[int, int, NDArray[np.floating]]]:
-    """The steps [first, first + count) in pieces: (steps before it, steps in it, noise with one row a step)."""
+    """The steps [first, first + count) in pieces: (steps before it, steps in it, noise with one row a step).
+
+    The numbers are those that the generic path draws one step at a time.
+    """
     for done in range(0, count, _STEPS):
         noise = _block(jax.random.key(key), jnp.asarray(first + done), size, jnp.asarray(sigma), y)
         yield done, min(_STEPS, count - done), np.array(noise)
 
 
-# GD, SGD and SAM of any batch size, for every network that tells kernels its gradient.
-
-
 def gradient(network: Any, w: Any, index: Any, y: Any, targets: Any, loss: Any, g: Any) -> Any:
     """g = ∇ of the mean loss of the examples `index` against `targets`; returns their mean loss against y.
 
-    Each kind of network overloads it for compiled code, the only place where it can be called.
+    Each kind of network overloads it for compiled code; Python cannot call it.
     """
     raise TypeError("gradient is for compiled code: call it inside a kernel, on a network that overloads it")
 
@@ -93,10 +92,10 @@ def length(g):  # type: ignore[no-untyped-def]
 
 @kernel
 def descend(network, w, y, noise, loss, orders, size, offset, count, full, target, lr, rho, decay, held, norm):  # type: ignore[no-untyped-def]
-    """`count` steps in place; `full` means that every batch is the whole data. Returns (steps done, halt).
+    """`count` steps in place; `full` means that every batch holds all examples. Returns (steps done, halt).
 
-    Row t of `noise` is added to the labels of step t, where there is one; the first `held` numbers of w are scaled
-    to `norm` after every step.
+    If `noise` has rows, row t is added to the labels of step t. The first `held` numbers of w are scaled to `norm`
+    after every step.
     """
     n, zero = orders.shape[1], w.dtype.type(0)
     per_epoch = -(-n // size)
@@ -140,16 +139,14 @@ def _equal(a, b):  # type: ignore[no-untyped-def]
     return same
 
 
-# What the kernels of all networks share: the data, the rates, the labels' noise, and the way into compiled code.
-
 Compiled = Callable[..., tuple[int, int]]
 
 
 @final
 class Training:
-    """One problem and one dynamics, ready for compiled code. `key` is needed for label noise only.
+    """One problem and one dynamics, ready for compiled code. Only label noise needs the `key`.
 
-    The inputs are padded to a multiple of `unit` columns.
+    Zeros pad the inputs to a multiple of `unit` columns.
     """
 
     def __init__(self, problem: Problem, recipe: Recipe, key: int | None, *, bias: bool, unit: int = ROWS):
@@ -167,7 +164,7 @@ class Training:
 
     @staticmethod
     def fits(problem: Problem, recipe: Recipe, key: int | None, *, bias: bool) -> bool:
-        """Whether kernels know the loss, the dynamics and the kind of numbers; the network is another question."""
+        """Whether kernels know the loss, the dynamics and the kind of numbers. Each kernel checks the network."""
         first_layer = {"W1", "b1"} if bias else {"W1"}
         return (
             recipe.held in (frozenset(), first_layer)
@@ -184,7 +181,7 @@ class Training:
         return {name: np.array(a) for name, a in self.problem.unravel(flat).items()}
 
     def params(self, w: Array) -> tuple[Floats, dict[str, Floats]]:
-        """(W₁, b₁) as one matrix, scaled to the norm that is held if one is, and all parameters by name."""
+        """(W₁, b₁) as one matrix, scaled to the norm if it is held, and all parameters by name."""
         params = self.arrays(w)
         W = np.column_stack([params["W1"], params["b1"]]) if self.bias else params["W1"]
         if self.recipe.held and W.any():
@@ -201,9 +198,9 @@ class Training:
         self, network: Any, single: Compiled, held: int, state: Floats, orders: Indices | None,
         first: int, offset: int, count: int, target: float,
     ) -> tuple[Floats, int, Halt]:  # fmt: skip
-        """What `Path.advance` asks for: steps of one example by `single`, all others by `descend`.
+        """`Path.advance`: steps of one example by `single`, all others by `descend`.
 
-        `held` numbers of the state are those of the first layer.
+        The first `held` numbers of the state are those of the first layer.
         """
         w, full, rates = copied(state), orders is None, self.recipe.rates(self.number)
         rows = np.arange(len(self.y), dtype=np.int32)[None] if orders is None else orders

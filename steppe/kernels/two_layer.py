@@ -1,4 +1,4 @@
-"""Two-layer nets, with simplified LayerNorm or without: the kernel and its steps."""
+"""The kernel of two-layer nets, with simplified LayerNorm or without: as fast as the weights can be read."""
 
 from typing import Any, NamedTuple, final
 
@@ -29,11 +29,9 @@ from steppe.networks import MLP, SimLN, TwoLayer
 from steppe.outcome import Halt
 from steppe.problem import Problem
 
-# Two-layer nets, with simplified LayerNorm or without, at the speed of reading the weights.
-
 
 class Network(NamedTuple):
-    """What compiled code sees: the head, the inputs, the neurons to look at, and room to work in."""
+    """What compiled code gets: the head, the inputs, how many neurons to compute, and room to work in."""
 
     head: Head
     X: Floats
@@ -118,9 +116,6 @@ def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untype
     return two_layer
 
 
-# The fast path for two-layer nets, with simplified LayerNorm or without; the steps are in two_layer_steps.py.
-
-
 @final
 class TwoLayerKernel(Path):
     """The fast path for one two-layer problem and one dynamics. Its state is W₁ with b₁ packed, then W₂ padded."""
@@ -142,7 +137,7 @@ class TwoLayerKernel(Path):
         self.first = lanes * t.X.shape[1]  # numbers of W₁ in the state
         activation: Any = activation_of(net.activation, t.number)
         self.head = Head(activation, t.number(net.eps if isinstance(net, SimLN) else 0))
-        # Padding has h = 0: it may be looked at, in whole vectors, where σ(0) = 0.
+        # Padding has h = 0. If σ(0) = 0, whole vectors with padding may be computed.
         self.width = self.m if activation.smooth else lanes
 
     def start(self, w: Array) -> Floats:
@@ -157,7 +152,7 @@ class TwoLayerKernel(Path):
         return self.training.vector(unpack(P, self.m, self.training.d), {"W2": state[self.first : self.first + self.m]})
 
     def network(self) -> Network:
-        """With room of its own, since several threads may run one kernel."""
+        """With new room for each call, because several threads may run one kernel."""
         t, lanes = self.training, padded(self.m, LANES)
         columns, size = row_stride(max(lanes, t.X.shape[1]), t.number), padded(t.size, TILE)
         batch, H = aligned((size, t.X.shape[1]), t.number), aligned((size, columns), t.number)

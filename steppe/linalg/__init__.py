@@ -8,6 +8,7 @@ from steppe.linalg import dense as dense
 from steppe.linalg._bounds import kuczynski_wozniakowski as kuczynski_wozniakowski
 from steppe.linalg._density import Density as Density
 from steppe.linalg._density import spectral_density as spectral_density
+from steppe.linalg._extreme import EIGENVALUE as EIGENVALUE
 from steppe.linalg._extreme import Eigenpair as Eigenpair
 from steppe.linalg._extreme import largest as largest
 from steppe.linalg._extreme import smallest as smallest
@@ -23,6 +24,7 @@ from steppe.linalg._probes import sphere as sphere
 from steppe.linalg._threads import one_thread as one_thread
 from steppe.linalg._top import Eigenpairs as Eigenpairs
 from steppe.linalg._top import top_eigenpairs as top_eigenpairs
+from steppe.linalg._trace import TRACE as TRACE
 from steppe.linalg._trace import Diagonal as Diagonal
 from steppe.linalg._trace import diagonal as diagonal
 from steppe.linalg._trace import hutchinson as hutchinson

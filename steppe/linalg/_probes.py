@@ -117,7 +117,7 @@ class Probes:
         return float(np.sqrt(2.0 * self.squares / (self.n - 1) / self.n))
 
     def half(self, delta: float, precision: float) -> float:
-        """Half the width of the interval: c standard errors, and the rounding |zᵀ(error)| ≤ √p · precision · ‖Bz‖ of a product."""
+        """Half the width of the interval: c standard errors, and the rounding |zᵀ(error)| ≤ √p · precision · ‖Bz‖."""
         rounding = precision * float(np.sqrt(len(self.mean))) * self.size
         return multiplier(self.n, delta) * self.stderr + rounding
 

@@ -1,4 +1,4 @@
-"""Subspaces whose products are known: Ritz values, eigenvalue bounds, and a blend with products of an older operator."""
+"""Subspaces with known products: Ritz values, eigenvalue bounds, and a blend with products of an older operator."""
 
 from dataclasses import dataclass
 

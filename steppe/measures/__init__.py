@@ -1,5 +1,11 @@
-"""What is read off: every measure takes (problem, w) and returns an `Estimate`."""
+"""Measures: each reads a number off a problem at parameters w, `NAME(problem, w=problem.w0, *, ...)`, as an `Estimate`.
 
+`top_eigenvalues` and `layer_norms` return several estimates; `density` and `kinks` return objects of their own.
+"""
+
+from steppe.curvature._kinks import KinkedLayer as KinkedLayer
+from steppe.curvature._kinks import Kinks as Kinks
+from steppe.curvature._kinks import kinks as kinks
 from steppe.curvature._statistics import Frozen as Frozen
 from steppe.curvature._statistics import FullBatch as FullBatch
 from steppe.curvature._statistics import PerChunk as PerChunk
@@ -15,11 +21,9 @@ from steppe.measures._function import norm as norm
 from steppe.measures._function import zero_one_error as zero_one_error
 from steppe.measures._invariant import invariant_sharpness as invariant_sharpness
 from steppe.measures._invariant import invariant_trace as invariant_trace
-from steppe.measures._kinks import KinkedLayer as KinkedLayer
-from steppe.measures._kinks import Kinks as Kinks
-from steppe.measures._kinks import kinks as kinks
 from steppe.measures._perturbed import adaptive_sharpness as adaptive_sharpness
 from steppe.measures._perturbed import random_direction_sharpness as random_direction_sharpness
+from steppe.measures._perturbed import worst_adaptive_sharpness as worst_adaptive_sharpness
 from steppe.measures._policy import Measured as Measured
 from steppe.measures._sharpness import KinkWarning as KinkWarning
 from steppe.measures._sharpness import Tracker as Tracker

@@ -8,7 +8,9 @@ from jax import Array
 
 from steppe import check, linalg
 from steppe._random import Key, generator
-from steppe.curvature import FULL_BATCH, MEMORY, Curvature, Statistics, hessian
+from steppe.curvature import Curvature, Statistics, hessian
+from steppe.curvature._operator import MEMORY
+from steppe.curvature._statistics import FULL_BATCH
 from steppe.measures._policy import check_policy
 from steppe.problem import Problem
 
@@ -23,7 +25,7 @@ class MeasuredDensity(linalg.Density):
 
 def density(
     problem: Problem,
-    w: Array,
+    w: Array | None = None,
     *,
     probes: int = 8,
     steps: int = 64,
@@ -37,12 +39,12 @@ def density(
     """(1/p) Σ_k δ(x − λ_k) of ∇²L(w), smoothed by a Gaussian of standard deviation `width`, with its standard error.
 
     Stochastic Lanczos quadrature with `probes` random vectors of `steps` products each. Its mean times p is tr ∇²L
-    within the error of the probes, its bulk is trustworthy, a single outlier shows with weight 1/p on average: take
-    `top_eigenvalues` for those.
+    within the error of the probes. The bulk is reliable; a single outlier appears with weight 1/p only on average, so
+    use `top_eigenvalues` for outliers.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
-    >>> found = density(p, p.w0, probes=2, steps=2)                 # eigenvalues 0 and 2
+    >>> found = density(p, probes=2, steps=2)                       # eigenvalues 0 and 2
     >>> round(float(found.nodes.max()), 6)
     2.0
 
@@ -60,12 +62,12 @@ def density(
 
 
 def _points(grid: np.ndarray) -> np.ndarray:
-    """Here and not after all the products, where linalg meets the grid."""
+    """The grid as a vector, checked before the products and not after them as in linalg."""
     try:
         points = np.asarray(grid, dtype=np.float64)
     except (TypeError, ValueError):
         points = np.empty(())
     if points.ndim != 1:
-        check.refuse("grid", "a vector of real numbers", grid, "Pass the points at which the density is wanted.")
+        check.refuse("grid", "a vector of real numbers", grid, "Pass the points at which the density is evaluated.")
     check.finite("grid", points)
     return points

@@ -1,4 +1,7 @@
-"""Convolutional networks: the CNN of conflicting-biases and ResNets, with batch statistics."""
+"""Convolutional networks of conflicting-biases: the CNN and residual networks, with or without batch statistics.
+
+Images are (n, height, width, channels). Convolutions have stride 1 and are padded to keep the size.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,25 +15,32 @@ import numpy as np
 from jax import Array
 
 from steppe import check
-from steppe.activations import Activation, refuse_other, relu
-from steppe.networks._architecture import (
-    Architecture,
+from steppe.activations import Activation, check_activation, relu
+from steppe.networks._architecture import Architecture, image_shape
+from steppe.networks._layers import (
     Parameterisation,
     Params,
-    image,
+    add_bias,
+    apply_linear,
+    apply_readout,
+    check_parameterisation,
     init_linear,
-    linear_layer,
-    readout,
-    refuse_other_parameterisation,
     standard,
-    with_bias,
 )
 from steppe.problem import Predict
 
-# Convolutions of images (n, height, width, channels), stride 1, padded to keep the size.
-
-# Numbers laid out at a time: a megabyte of float32, as much as a core keeps near.
+# Entries of a matrix of neighbourhoods: a megabyte of float32, which fits into the cache of a core.
 _CACHED = 2**18
+
+EPS = 1e-5  # PyTorch's
+
+# Normalises h by the γ and β of a layer.
+Normalise = Callable[[Params, Array], Array]
+Forward = Callable[[Any, Array, Normalise], Array]
+Moments = tuple[Array, Array]
+
+# Examples that pass through a trained network at once.
+_ROWS = 500
 
 
 def init_convolution(
@@ -51,21 +61,21 @@ def init_convolution(
     return params
 
 
-def convolve(params: Params, h: Array, parameterisation: Parameterisation = standard) -> Array:
+def apply_convolution(params: Params, h: Array, parameterisation: Parameterisation = standard) -> Array:
     W = params["W"]
     factor = parameterisation.factor(int(np.prod(W.shape[1:])))
-    outputs = convolved(h, W)
-    return with_bias(params, outputs if factor == 1 else factor * outputs)
+    outputs = convolution(h, W)
+    return add_bias(params, outputs if factor == 1 else factor * outputs)
 
 
-def convolved(h: Array, W: Array) -> Array:
-    """A few images at a time: W as a matrix, times the neighbourhoods of the pixels laid out in columns.
+def convolution(h: Array, W: Array) -> Array:
+    """W as a matrix times the neighbourhoods of the pixels as columns, for a few images at a time.
 
-    The compiler's own convolution is up to 50 times as slow within a loop, where all our gradients are. The columns of
-    all images at once take as many times the memory of h as W has pixels, and leave the cache. They are laid out once
-    more for the derivative, which costs little.
+    Our gradients run in loops, and there the compiler's own convolution is up to 50 times as slow. The columns of all
+    images would take the memory of h times the pixels of W, more than the cache. The derivative computes the columns
+    again, which costs little.
 
-    >>> convolved(jnp.ones((1, 2, 3, 1)), jnp.ones((1, 1, 3, 3)))[0, :, :, 0].tolist()
+    >>> convolution(jnp.ones((1, 2, 3, 1)), jnp.ones((1, 1, 3, 3)))[0, :, :, 0].tolist()
     [[4.0, 6.0, 4.0], [4.0, 6.0, 4.0]]
     """
     n, most = len(h), max(1, _CACHED // math.prod((*h.shape[1:], *W.shape[2:])))
@@ -79,10 +89,10 @@ def convolved(h: Array, W: Array) -> Array:
 
 @jax.checkpoint
 def _few(h: Array, W: Array) -> Array:
-    """With the channels before the pixels, of which there are more to go through at a stride of one."""
+    """Channels come before pixels: the longer axis is then contiguous."""
     outputs, _, *size = W.shape
     n, height, width, _ = h.shape
-    # As "SAME": of an even size the larger half of the margin comes after.
+    # As "SAME" does: for an even size the larger half of the margin comes after the image.
     margins = [((s - 1) // 2, s // 2) for s in size]
     framed = jnp.pad(h.transpose(3, 0, 1, 2), ((0, 0), (0, 0), *margins))
     shifted = [framed[:, :, i : i + height, j : j + width] for i in range(size[0]) for j in range(size[1])]
@@ -91,40 +101,26 @@ def _few(h: Array, W: Array) -> Array:
     return (matrix @ columns).reshape(outputs, n, height, width).transpose(1, 2, 3, 0)
 
 
-# 2×2 pooling of images (n, height, width, channels); a last odd row or column is left out, as in PyTorch.
-
-
 def _windows(h: Array) -> Array:
-    """(n, height/2, 2, width/2, 2, channels)."""
+    """(n, height/2, 2, width/2, 2, channels), without a last odd row or column, as in PyTorch."""
     n, height, width, channels = h.shape
     rows, columns = height // 2, width // 2
     return h[:, : 2 * rows, : 2 * columns].reshape(n, rows, 2, columns, 2, channels)
 
 
-def largest(h: Array) -> Array:
-    """The largest of each window; where several are largest each carries its share of the derivative.
+def max_pool(h: Array) -> Array:
+    """The largest entry of each 2×2 window; entries that tie share the derivative.
 
-    >>> largest(jnp.arange(8.0).reshape(1, 2, 4, 1)).ravel().tolist()
+    Gradients through equinox.nn.MaxPool2d (a `reduce_window`) take 2.4 times as long, through AvgPool2d 1.6 times.
+
+    >>> max_pool(jnp.arange(8.0).reshape(1, 2, 4, 1)).ravel().tolist()
     [5.0, 7.0]
     """
     return jnp.max(_windows(h), axis=(2, 4))
 
 
-def average(h: Array) -> Array:
+def average_pool(h: Array) -> Array:
     return jnp.mean(_windows(h), axis=(2, 4))
-
-
-# Batch normalisation inside deep networks: statistics over all examples (and pixels), differentiated through.
-
-EPS = 1e-5  # PyTorch's
-
-# How a layer (its γ and β) is normalised, and a network that is told so.
-Normalise = Callable[[Params, Array], Array]
-Forward = Callable[[Any, Array, Normalise], Array]
-Moments = tuple[Array, Array]
-
-# Examples that go through a trained network at a time.
-_ROWS = 500
 
 
 def init_batch_norm(channels: int, dtype: Any) -> Params:
@@ -132,10 +128,10 @@ def init_batch_norm(channels: int, dtype: Any) -> Params:
     return {"gamma": np.ones(channels, dtype), "beta": np.zeros(channels, dtype)}
 
 
-def batch_normalised(params: Params, h: Array) -> Array:
-    """γ (h − μ)/√(var + eps) + β, mean and variance over all axes but the last.
+def apply_batch_norm(params: Params, h: Array) -> Array:
+    """γ (h − μ)/√(var + eps) + β with mean and variance over all axes but the last; derivatives include them.
 
-    >>> apply(init(1, np.float64), jnp.array([[1.0], [3.0]])).ravel().round(3).tolist()
+    >>> apply_batch_norm(init_batch_norm(1, np.float32), jnp.array([[1.0], [3.0]])).ravel().round(3).tolist()
     [-1.0, 1.0]
     """
     return _normalised(params, h, _moments(h))
@@ -155,39 +151,36 @@ def _normalised(params: Params, h: Array, moments: Moments) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class TrainingStatistics:
-    """A network on other data with the statistics of its training inputs, at whatever parameters it is given.
+    """A network on other data, normalised by the statistics that its training inputs have at the given parameters.
 
-    PyTorch keeps a running mean of the statistics instead, which full-batch training makes the same once the
-    parameters stand still.
+    PyTorch keeps a running mean of the statistics instead. In full-batch training it converges to the same values once
+    the parameters stand still.
     """
 
     forward: Forward
     train: Any
 
     def __call__(self, params: Any, x: Array) -> Array:
-        taken: list[Moments] = []
+        moments: list[Moments] = []
 
-        def take(layer: Params, h: Array) -> Array:
-            taken.append(_moments(h))
-            return _normalised(layer, h, taken[-1])
+        def save_moments(layer: Params, h: Array) -> Array:
+            moments.append(_moments(h))
+            return _normalised(layer, h, moments[-1])
 
-        self.forward(params, jnp.asarray(self.train, x.dtype), take)
+        self.forward(params, jnp.asarray(self.train, x.dtype), save_moments)
 
-        def alone(row: Array) -> Array:
-            given = iter(taken)
-            return self.forward(params, row[None], lambda layer, h: _normalised(layer, h, next(given)))[0]
+        def one_row(row: Array) -> Array:
+            saved = iter(moments)
+            return self.forward(params, row[None], lambda layer, h: _normalised(layer, h, next(saved)))[0]
 
-        return jax.lax.map(alone, x, batch_size=_ROWS)
-
-
-# Convolutional networks of conflicting-biases: convolution, activation, 2×2 max pooling, twice, then linear.
+        return jax.lax.map(one_row, x, batch_size=_ROWS)
 
 
 @dataclass(frozen=True)
 class CNN(Architecture):
-    """3×3 convolutions (stride 1, padding 1), each with activation and 2×2 max pooling; a linear layer at the end.
+    """3×3 convolutions, each with activation and 2×2 max pooling, then a linear layer.
 
-    With `batch_norm` each convolution is normalised before its activation, by the statistics of all examples.
+    With `batch_norm`, each convolution is normalised before its activation by the statistics of all examples.
 
     >>> CNN().init((28, 28, 1), 10, np.random.default_rng(0))["linear"]["W"].shape     # 28/2/2 = 7 pixels a side
     (10, 1568)
@@ -201,18 +194,18 @@ class CNN(Architecture):
     def __post_init__(self) -> None:
         filters = check.integers("filters", self.filters, minimum=1, remedy="Pass for example filters=(32, 32).")
         object.__setattr__(self, "filters", filters)
-        refuse_other(self.activation)
-        refuse_other_parameterisation(self.parameterisation)
+        check_activation(self.activation)
+        check_parameterisation(self.parameterisation)
         if self.batch_norm and self.parameterisation != standard:
             check.refuse(
                 "parameterisation",
-                "standard where there is batch normalisation",
+                "standard with batch_norm=True",
                 self.parameterisation,
                 "The scale of a normalised layer does not reach the output; take batch_norm=False.",
             )
 
     def init(self, inputs: Any, outputs: int, rng: np.random.Generator, dtype: Any = np.float32) -> Params:
-        height, width, channels = image(inputs, minimum=2 ** len(self.filters))
+        height, width, channels = image_shape(inputs, minimum=2 ** len(self.filters))
         outputs = check.integer("outputs", outputs, minimum=1)
         layers = []
         for a, b in pairwise((channels, *self.filters)):
@@ -223,14 +216,14 @@ class CNN(Architecture):
         last = init_linear(outputs, features, rng, dtype, parameterisation=self.parameterisation)
         return {"convolutions": layers, "linear": last}
 
-    def forward(self, params: Params, x: Array, normalise: Normalise = batch_normalised) -> Array:
-        """Outputs, with another normalisation than by the statistics of x."""
+    def forward(self, params: Params, x: Array, normalise: Normalise = apply_batch_norm) -> Array:
+        """Outputs, normalised by the statistics of x by default."""
         h = x
         for layer in params["convolutions"]:
-            h = convolve(layer, h, self.parameterisation)
+            h = apply_convolution(layer, h, self.parameterisation)
             h = normalise(layer, h) if self.batch_norm else h
-            h = largest(self.activation(h))
-        return readout(params["linear"], h.reshape(len(h), -1), self.parameterisation)
+            h = max_pool(self.activation(h))
+        return apply_readout(params["linear"], h.reshape(len(h), -1), self.parameterisation)
 
     def __call__(self, params: Params, x: Array) -> Array:
         return self.forward(params, x)
@@ -239,15 +232,13 @@ class CNN(Architecture):
         return TrainingStatistics(self.forward, x) if self.batch_norm else self
 
 
-# Residual networks for small images (He et al. 2016): ResNet-20 of conflicting-biases.
-
-
 @dataclass(frozen=True)
 class ResNet(Architecture):
-    """A convolution, then stages of residual blocks, the mean over all pixels, and a linear layer.
+    """A residual network for small images (He et al. 2016), ResNet-20 of conflicting-biases by default.
 
-    A block is σ(skip(h) + BN(conv(σ(BN(conv(h)))))). A stage that is wider than the one before starts with 2×2
-    average pooling; its first skip is batch normalisation and zeros for the new channels. Depth 2·blocks·stages + 2.
+    A convolution, stages of residual blocks, the mean over all pixels, and a linear layer. A block is
+    σ(skip(h) + BN(conv(σ(BN(conv(h)))))). A stage wider than the one before starts with 2×2 average pooling, and its
+    first skip is batch normalisation and zeros for the new channels. The depth is 2·blocks·stages + 2.
 
     >>> ResNet().depth
     20
@@ -260,18 +251,18 @@ class ResNet(Architecture):
     def __post_init__(self) -> None:
         widths = check.integers("widths", self.widths, minimum=1, remedy="Pass for example widths=(16, 32, 64).")
         object.__setattr__(self, "widths", widths)
-        refuse_other(self.activation)
+        check_activation(self.activation)
         check.integer("blocks", self.blocks, minimum=1)
         if not self.widths or list(self.widths) != sorted(set(self.widths)):
-            check.refuse("widths", "growing from stage to stage", self.widths, "The skips add channels: (16, 32, 64).")
+            check.refuse("widths", "rising from stage to stage", self.widths, "The skips add channels: (16, 32, 64).")
 
     @property
     def depth(self) -> int:
-        """Convolutions on the longest path, and the linear layer."""
+        """The number of convolutions on the longest path, plus 1 for the linear layer."""
         return 2 * self.blocks * len(self.widths) + 2
 
     def init(self, inputs: Any, outputs: int, rng: np.random.Generator, dtype: Any = np.float32) -> Params:
-        _, _, channels = image(inputs, minimum=2 ** (len(self.widths) - 1))
+        _, _, channels = image_shape(inputs, minimum=2 ** (len(self.widths) - 1))
         outputs = check.integer("outputs", outputs, minimum=1)
 
         def normalised(b: int, a: int) -> Params:
@@ -287,22 +278,22 @@ class ResNet(Architecture):
             stages.append(blocks)
         return {"first": first, "stages": stages, "linear": init_linear(outputs, before, rng, dtype)}
 
-    def forward(self, params: Params, x: Array, normalise: Normalise = batch_normalised) -> Array:
-        """Outputs, with another normalisation than by the statistics of x."""
+    def forward(self, params: Params, x: Array, normalise: Normalise = apply_batch_norm) -> Array:
+        """Outputs, normalised by the statistics of x by default."""
 
         def normalised(layer: Params, h: Array) -> Array:
-            return normalise(layer, convolve(layer, h))
+            return normalise(layer, apply_convolution(layer, h))
 
         h = self.activation(normalised(params["first"], x))
         for block in (block for stage in params["stages"] for block in stage):
             skip = h
             if "skip" in block:
-                h = average(h)
+                h = average_pool(h)
                 new = block["second"]["gamma"].size - h.shape[-1]
                 skip = jnp.pad(normalise(block["skip"], h), (*[(0, 0)] * 3, (0, new)))
             branch = normalised(block["second"], self.activation(normalised(block["first"], h)))
             h = self.activation(skip + branch)
-        return linear_layer(params["linear"], jnp.mean(h, axis=(1, 2)))
+        return apply_linear(params["linear"], jnp.mean(h, axis=(1, 2)))
 
     def __call__(self, params: Params, x: Array) -> Array:
         return self.forward(params, x)

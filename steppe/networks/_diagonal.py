@@ -14,13 +14,13 @@ from steppe.problem import Problem
 
 Floats: TypeAlias = NDArray[np.float64]
 
-# A residual of least squares below this, relative to y, is rounding.
+# A relative residual of least squares below this is rounding.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class SharedWeights:
-    """f(x) = ⟨w^L, x⟩, w^L taken entry by entry: L layers diag(w) that share their weights; parameters w (d,).
+    """f(x) = ⟨w^L, x⟩ with the power of each entry: L layers diag(w) that share their weights; parameters w (d,).
 
     >>> SharedWeights(3)(np.array([1.0, 2.0]), np.array([[5.0, 1.0]])).tolist()     # 5·1³ + 1·2³
     [13.0]
@@ -46,12 +46,12 @@ class TwoFactors:
         return output
 
 
-def shared(x: Any, y: Any, *, depth: int = 2, start: Any = 0.1) -> Problem:
-    """½(⟨w^L, x⟩ − y)², or its mean over the rows of x; w starts at `start`, a number α for α·1 or a vector.
+def diagonal_problem(x: Any, y: Any, *, depth: int = 2, start: Any = 0.1) -> Problem:
+    """½(⟨w^L, x⟩ − y)² with L = `depth`, or its mean over the rows of x; w0 is `start`, a vector or a number α for α·1.
 
-    Refused where no w fits: an even L needs some u = w^L ≥ 0 with ⟨u, x⟩ = y.
+    Raises if no w fits the data; an even L needs some u = w^L ≥ 0 with ⟨u, x⟩ = y.
 
-    >>> p = shared([1.0, 0.5], 1.5, start=[1.0, 1.0])
+    >>> p = diagonal_problem([1.0, 0.5], 1.5, start=[1.0, 1.0])
     >>> float(p.loss(p.w0))
     0.0
     """
@@ -61,10 +61,10 @@ def shared(x: Any, y: Any, *, depth: int = 2, start: Any = 0.1) -> Problem:
     return Problem(SharedWeights(depth), _start("start", start, x.shape[1]), x, y, half_mse)
 
 
-def two_factors(x: Any, y: Any, *, u: Any = 0.1, v: Any = 0.1) -> Problem:
-    """(1/n) Σ ½(⟨u ⊙ v, xᵢ⟩ − yᵢ)², started at the numbers or vectors u, v.
+def two_factor_problem(x: Any, y: Any, *, u: Any = 0.1, v: Any = 0.1) -> Problem:
+    """(1/n) Σ ½(⟨u ⊙ v, xᵢ⟩ − yᵢ)²; the initial parameters u and v are vectors, or numbers for constant vectors.
 
-    >>> p = two_factors([[1.0, 0.0], [0.0, 1.0]], [2.0, -1.0], u=[2.0, 1.0], v=[1.0, 1.0])
+    >>> p = two_factor_problem([[1.0, 0.0], [0.0, 1.0]], [2.0, -1.0], u=[2.0, 1.0], v=[1.0, 1.0])
     >>> float(p.loss(p.w0))                                         # ½ (0² + 2²) / 2
     1.0
     """
@@ -84,7 +84,7 @@ def _rows(x: Any, y: Any) -> tuple[Floats, Floats]:
     check.finite("x", points)
     check.finite("y", labels)
     if not points.any():
-        check.refuse("x", "not all zero", points.tolist(), "A network of x = 0 outputs 0 whatever its weights are.")
+        check.refuse("x", "not all zero", points.tolist(), "At x = 0 the network outputs 0 for all weights.")
     return points, labels
 
 
@@ -94,9 +94,9 @@ def _solvable(x: Floats, y: Floats, *, nonnegative: bool) -> None:
     u = nnls(x, y)[0] if nonnegative else np.linalg.lstsq(x, y)[0]
     residual = float(np.abs(x @ u - y).max())
     if residual > _ROUNDING * float(np.abs(y).max()):
-        what = "⟨u, x⟩ for some u ≥ 0, since an even power is never negative" if nonnegative else "⟨u, x⟩ for some u"
-        remedy = f"No weights fit it: the best miss by {residual:.3g}. Change signs of x or y, or use an odd depth."
-        check.refuse("y", what, y.tolist(), remedy)
+        rule = "⟨u, x⟩ for some u ≥ 0, since an even power is never negative" if nonnegative else "⟨u, x⟩ for some u"
+        remedy = f"No weights fit y: the least residual is {residual:.3g}. Change signs of x or y, or use an odd depth."
+        check.refuse("y", rule, y.tolist(), remedy)
 
 
 def _start(name: str, value: Any, d: int) -> NDArray[Any]:

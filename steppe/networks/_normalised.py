@@ -1,4 +1,4 @@
-"""Two-layer networks with normalisation: simplified and standard BatchNorm and LayerNorm."""
+"""Two-layer networks of wen2023 with normalisation after the activation: BatchNorm and LayerNorm, simplified or not."""
 
 import abc
 from dataclasses import dataclass, field
@@ -11,14 +11,23 @@ from jax.typing import ArrayLike
 
 from steppe import check
 from steppe.activations import Activation, relu
-from steppe.networks import _architecture as first_layer
-from steppe.networks._architecture import Params, init_first_layer, uniform
-from steppe.networks._two_layer import ClosedForm
+from steppe.networks._layers import Params
+from steppe.networks._mlp import (
+    ClosedForm,
+    apply_first_layer,
+    extended_inputs,
+    extended_squares,
+    init_first_layer,
+    init_weights,
+)
 
-# Derivatives of g = N/√ψ, the shape of every normalisation, from those of N and ψ.
+# The parameters and inputs that statistics are computed from.
+Source = tuple[Params, Array]
+
+# Every normalisation is a quotient g = N/√ψ. Its derivatives follow from those of N and ψ.
 
 
-def squared_gradient(N: Array, squares: Array, cross: Array, psi: Array, psi_squares: Array) -> Array:
+def quotient_gradient(N: Array, squares: Array, cross: Array, psi: Array, psi_squares: Array) -> Array:
     """‖∇g‖² = ‖∇N‖²/ψ − N ∇N·∇ψ/ψ² + ¼ N² ‖∇ψ‖²/ψ³, given squares = ‖∇N‖², cross = ∇N·∇ψ, psi_squares = ‖∇ψ‖²."""
     return squares / psi - N * cross / psi**2 + N**2 * psi_squares / (4 * psi**3)
 
@@ -26,21 +35,15 @@ def squared_gradient(N: Array, squares: Array, cross: Array, psi: Array, psi_squ
 def quotient_laplacian(N: Array, lap_N: Array, cross: Array, psi: Array, psi_squares: Array, lap_psi: Array) -> Array:
     """Δg = ψ^{−½} ΔN − ψ^{−3/2} ∇N·∇ψ + N (¾ ψ^{−5/2} ‖∇ψ‖² − ½ ψ^{−3/2} Δψ).
 
-    >>> laplacian(1.0, 0.0, 2.0, 4.0, 4.0, 2.0)             # t/√(t² + 3) at t = 1: g″ = −9t/ψ^{5/2}
+    >>> quotient_laplacian(1.0, 0.0, 2.0, 4.0, 4.0, 2.0)             # t/√(t² + 3) at t = 1: g″ = −9t/ψ^{5/2}
     -0.28125
     """
     return lap_N / psi**0.5 - cross / psi**1.5 + N * (0.75 * psi_squares / psi**2.5 - 0.5 * lap_psi / psi**1.5)
 
 
-# The training inputs that a network with batch statistics carries with it.
-
-# The parameters and inputs that statistics are taken from.
-Source = tuple[Params, Array]
-
-
 @final
 class TrainingInputs:
-    """A read-only copy of x, equal and hashed by content: equal networks are equal, and share compiled code.
+    """A read-only copy of x, compared and hashed by content, so that equal networks share compiled code.
 
     >>> TrainingInputs([[1.0, 2.0]]) == TrainingInputs(np.array([[1.0, 2.0]]))
     True
@@ -67,23 +70,20 @@ class TrainingInputs:
 
 
 class OwnStatistics(abc.ABC):
-    """A network whose batch statistics are those of the training inputs it carries, whatever x it is given."""
+    """A network that carries its training inputs and takes batch statistics from them, for any x."""
 
     train: TrainingInputs | Any
 
     @abc.abstractmethod
     def forward(self, params: Params, x: Array, source: Source | None = None) -> Array:
-        """Outputs, with statistics from another source."""
+        """Outputs; with `source`, the statistics of these parameters and inputs."""
 
     def __call__(self, params: Params, x: Array) -> Array:
         return self.forward(params, x)
 
 
-# Hidden activations divided by their spread over the training set, and how that depends on the first layer.
-
-
 class Derivatives(NamedTuple):
-    """g, ‖∇g‖² and Δg for each example and neuron, derivatives in the neuron's own row of (W₁, b₁); (n, m) each."""
+    """g, ‖∇g‖² and Δg for each example and neuron, (n, m) each; derivatives in the neuron's row of (W₁, b₁)."""
 
     value: Array
     squares: Array
@@ -92,6 +92,11 @@ class Derivatives(NamedTuple):
 
 @dataclass(frozen=True)
 class Standardise:
+    """g = (σ(h) − μ)/√ψ: hidden activations over their spread on the training set, with ψ = var + eps.
+
+    Without `centre`, μ = 0 and ψ is the mean square.
+    """
+
     train: TrainingInputs
     activation: Activation
     bias: bool
@@ -99,27 +104,27 @@ class Standardise:
     eps: float
 
     def _hidden(self, params: Params, x: Array) -> Array:
-        return first_layer.preactivations(params, x, bias=self.bias)
+        return apply_first_layer(params, x, bias=self.bias)
 
     def _inputs(self, params: Params) -> Array:
         return jnp.asarray(self.train.array, params["W1"].dtype)
 
     def _moments(self, a: Array) -> tuple[Array, Array, Array]:
-        """μ, ψ and whether the neuron is alive, (1, m) each."""
+        """μ, ψ and whether the neuron is active on any training input, (1, m) each."""
         mean = jnp.mean(a, axis=0, keepdims=True) if self.centre else jnp.zeros_like(a[:1])
         psi = jnp.mean((a - mean) ** 2, axis=0, keepdims=True) + self.eps
-        # A neuron silent on the whole training set would be 0/0, or 1/0 on a test point: it stays silent.
+        # A neuron that is 0 on the whole training set would be 0/0, or 1/0 on a test point: it outputs 0 everywhere.
         return mean, jnp.where(psi > 0, psi, 1), psi > 0
 
     def __call__(self, params: Params, x: Array, source: Source | None = None) -> Array:
-        """g(x); its statistics by default those of the training inputs at the same parameters."""
+        """g(x), by default with the statistics of the training inputs at the same parameters."""
         mean, psi, alive = self._moments(self.activation(self._hidden(*(source or (params, self._inputs(params))))))
         return jnp.where(alive, (self.activation(self._hidden(params, x)) - mean) / jnp.sqrt(psi), 0)
 
     def derivatives(self, params: Params, x: Array) -> Derivatives:
         train = self._inputs(params)
-        h, rows = self._hidden(params, train), first_layer.extended(train, bias=self.bias)
-        lengths = first_layer.lengths(train, bias=self.bias)
+        h, rows = self._hidden(params, train), extended_inputs(train, bias=self.bias)
+        lengths = extended_squares(train, bias=self.bias)
         a, slope, bend = self.activation(h), self.activation.slope(h), self.activation.curvature(h)
         mean, psi, alive = self._moments(a)
         n, centre = len(train), 1.0 if self.centre else 0.0
@@ -127,8 +132,8 @@ class Standardise:
         grad_psi = 2 * ((a - mean) * slope).T @ rows / n
         lap_psi = 2 * lengths @ (slope**2 + (a - mean) * bend) / n - 2 * jnp.sum(grad_mean**2, axis=1)
 
-        h, rows = self._hidden(params, x), first_layer.extended(x, bias=self.bias)
-        lengths = first_layer.lengths(x, bias=self.bias)[:, None]
+        h, rows = self._hidden(params, x), extended_inputs(x, bias=self.bias)
+        lengths = extended_squares(x, bias=self.bias)[:, None]
         N, slope = self.activation(h) - mean, self.activation.slope(h)
         squares = slope**2 * lengths - 2 * slope * (rows @ grad_mean.T) + jnp.sum(grad_mean**2, axis=1)[None]
         cross = slope * (rows @ grad_psi.T) - jnp.sum(grad_mean * grad_psi, axis=1)[None]
@@ -136,21 +141,19 @@ class Standardise:
         lap_N = self.activation.curvature(h) * lengths - lap_mean[None]
         return Derivatives(
             jnp.where(alive, N / jnp.sqrt(psi), 0),
-            jnp.where(alive, squared_gradient(N, squares, cross, psi, psi_squares), 0),
+            jnp.where(alive, quotient_gradient(N, squares, cross, psi, psi_squares), 0),
             jnp.where(alive, quotient_laplacian(N, lap_N, cross, psi, psi_squares, lap_psi[None]), 0),
         )
 
 
-# 2-MLP-Sim-BN of wen2023: BatchNorm without mean subtraction and bias, statistics over the whole training set.
-
-
 @dataclass(frozen=True)
 class SimBN(OwnStatistics, ClosedForm):
-    """f(x) = Σⱼ W₂ⱼ γⱼ σ(hⱼ(x)) / sⱼ, sⱼ² the mean of σ(hⱼ)² over the training inputs; parameters W1, b1, gamma, W2.
+    """f(x) = Σⱼ W₂ⱼ γⱼ σ(hⱼ(x)) / sⱼ, sⱼ² the mean of σ(hⱼ)² over the training inputs: 2-MLP-Sim-BN of wen2023.
 
-    The network is built with the training inputs, so it means the same on a test set and on a single example, and
-    gradients run through the statistics. γ has one entry a neuron, as in the paper's proofs (section 2 prints a
-    scalar). A neuron silent on the whole training set, 0/0 in the paper, puts out 0.
+    Parameters W1, b1, gamma, W2. This is BatchNorm without mean and bias. The network carries the training inputs, so
+    it is the same function on a test set and on a single example; derivatives include the statistics. γ has one entry
+    a neuron, as in the paper's proofs (section 2 prints a scalar). A neuron that is 0 on the whole training set, 0/0 in
+    the paper, outputs 0.
 
     >>> net = SimBN([[1.0], [7.0]], bias=False)
     >>> params = {"W1": np.array([[2.0]]), "gamma": np.array([3.0]), "W2": np.array([-1.0])}
@@ -181,10 +184,10 @@ class SimBN(OwnStatistics, ClosedForm):
     ) -> Params:
         """PyTorch's defaults: uniform on ±1/√fan_in, and γ = 1.
 
-        With γ = 1 a single example has ‖∇f‖² ≈ width, and steps larger than 1/width diverge.
+        With γ = 1 a single example has ‖∇f‖² ≈ width, so learning rates above 1/width diverge.
         """
         params = init_first_layer(d, width, rng, dtype, bias=self.bias, scale=first_layer_scale)
-        return params | {"gamma": np.full(width, gamma, dtype), "W2": uniform(rng, width, width, dtype)}
+        return params | {"gamma": np.full(width, gamma, dtype), "W2": init_weights(rng, width, width, dtype)}
 
     def forward(self, params: Params, x: Array, source: Source | None = None) -> Array:
         output: Array = self.standardise(params, x, source) @ (params["gamma"] * params["W2"])
@@ -197,12 +200,11 @@ class SimBN(OwnStatistics, ClosedForm):
         return norms, g.laplacian @ outer
 
 
-# 2-MLP-Sim-LN of wen2023: LayerNorm without mean subtraction and bias, a = σ(h) divided by max(‖a‖, ε).
-
-
 @dataclass(frozen=True)
 class SimLN(ClosedForm):
-    """f(x) = W₂ · a / max(‖a‖, ε) with a = σ(W₁x + b₁); parameters W1, b1, W2.
+    """f(x) = W₂ · a / max(‖a‖, ε) with a = σ(W₁x + b₁): 2-MLP-Sim-LN of wen2023, LayerNorm without mean and bias.
+
+    Parameters W1, b1, W2.
 
     >>> params = {"W1": np.array([[3.0], [4.0]]), "W2": np.array([1.0, 0.0])}
     >>> SimLN(eps=1.0, bias=False)(params, np.array([[1.0], [0.1]])).round(6).tolist()  # 3/5; 0.3/1 as ‖a‖ = 0.5 < ε
@@ -220,13 +222,13 @@ class SimLN(ClosedForm):
         self, d: int, width: int, rng: np.random.Generator, dtype: Any = np.float32, *, first_layer_scale: float = 1.0
     ) -> Params:
         """PyTorch's default initialisation: uniform on ±1/√fan_in, layer by layer."""
-        params = first_layer.init_first_layer(d, width, rng, dtype, bias=self.bias, scale=first_layer_scale)
-        return params | {"W2": uniform(rng, width, width, dtype)}
+        params = init_first_layer(d, width, rng, dtype, bias=self.bias, scale=first_layer_scale)
+        return params | {"W2": init_weights(rng, width, width, dtype)}
 
     def _scale(self, a: Array) -> tuple[Array, Array]:
-        """max(‖a‖, ε)² and whether it is ‖a‖², (n, 1) each; the slope at a = 0 is 0, not NaN.
+        """max(‖a‖, ε)² and whether ‖a‖ > ε, (n, 1) each; the slope at a = 0 is 0, not NaN.
 
-        NaN where ‖a‖² overflows: divided by ∞ the output would be 0, and a run that diverges would seem to rest.
+        NaN if ‖a‖² overflows: divided by ∞ the output would be 0, and a run that diverges would seem to stand still.
         """
         square = jnp.sum(a**2, axis=1, keepdims=True)
         long = square > self.eps**2
@@ -234,15 +236,15 @@ class SimLN(ClosedForm):
         return jnp.where(long, square, self.eps**2), long
 
     def __call__(self, params: Params, x: Array) -> Array:
-        a = self.activation(first_layer.preactivations(params, x, bias=self.bias))
+        a = self.activation(apply_first_layer(params, x, bias=self.bias))
         output: Array = (a / jnp.sqrt(self._scale(a)[0])) @ params["W2"]
         return output
 
     def curvature(self, params: Params, x: Array) -> tuple[Array, Array]:
         """By neuron: ∂f/∂aⱼ and ∂²f/∂aⱼ² of the quotient W₂·a/√ψ, ψ = ‖a‖² or ε², then the chain rule through σ."""
-        h = first_layer.preactivations(params, x, bias=self.bias)
+        h = apply_first_layer(params, x, bias=self.bias)
         a, slope, W2 = self.activation(h), self.activation.slope(h), params["W2"][None]
-        lengths = first_layer.lengths(x, bias=self.bias)
+        lengths = extended_squares(x, bias=self.bias)
         psi, long = self._scale(a)
         N, grad_psi = (a @ params["W2"])[:, None], jnp.where(long, 2 * a, 0)
         first = W2 / jnp.sqrt(psi) - N * grad_psi / (2 * psi**1.5)
@@ -251,15 +253,12 @@ class SimLN(ClosedForm):
         return norms, lengths * jnp.sum(slope**2 * second + self.activation.curvature(h) * first, axis=1)
 
 
-# A two-layer net with standard BatchNorm, statistics over the whole training set: a next check of wen2023.
-
-
 @dataclass(frozen=True)
 class BatchNorm(OwnStatistics, ClosedForm):
-    """f(x) = W₂ · (γ ⊙ (σ(h(x)) − μ)/√(var + eps) + β); parameters W1, b1, gamma, beta, W2.
+    """f(x) = W₂ · (γ ⊙ (σ(h(x)) − μ)/√(var + eps) + β), h = W₁x + b₁: the full BatchNorm.
 
-    Mean μ and variance are those of σ(h) over the training inputs the network is built with; gradients run through
-    them. It stands after the activation, where the paper's simplified version stands.
+    Parameters W1, b1, gamma, beta, W2. μ and var are the mean and variance of σ(h) over the training inputs that the
+    network carries; derivatives include them. It comes after the activation, as the paper's simplified version does.
 
     >>> net = BatchNorm([[1.0], [3.0]], bias=False, eps=0.0)
     >>> params = {"W1": np.ones((1, 1)), "gamma": np.ones(1), "beta": np.ones(1), "W2": np.array([2.0])}
@@ -286,7 +285,7 @@ class BatchNorm(OwnStatistics, ClosedForm):
         """PyTorch's defaults: uniform on ±1/√fan_in, γ = 1 and β = 0."""
         params = init_first_layer(d, width, rng, dtype, bias=self.bias, scale=first_layer_scale)
         params |= {"gamma": np.ones(width, dtype), "beta": np.zeros(width, dtype)}
-        return params | {"W2": uniform(rng, width, width, dtype)}
+        return params | {"W2": init_weights(rng, width, width, dtype)}
 
     def forward(self, params: Params, x: Array, source: Source | None = None) -> Array:
         normalised = params["gamma"][None] * self.standardise(params, x, source) + params["beta"][None]
@@ -301,14 +300,11 @@ class BatchNorm(OwnStatistics, ClosedForm):
         return norms, g.laplacian @ (gamma * W2)
 
 
-# A two-layer net with standard LayerNorm: a next check of wen2023.
-
-
 @dataclass(frozen=True)
 class LayerNorm(ClosedForm):
-    """f(x) = W₂ · (γ ⊙ (a − ā)/√(var a + eps) + β), a = σ(W₁x + b₁), mean and variance over the neurons of an example.
+    """f(x) = W₂ · (γ ⊙ (a − ā)/√(var a + eps) + β), a = σ(W₁x + b₁): the full LayerNorm.
 
-    Parameters W1, b1, gamma, beta, W2.
+    Parameters W1, b1, gamma, beta, W2. Mean ā and variance are taken over the neurons of one example.
 
     >>> net = LayerNorm(bias=False, eps=0.0)
     >>> params = {"W1": np.array([[1.0], [3.0]]), "gamma": np.ones(2), "beta": np.ones(2), "W2": np.array([2.0, 5.0])}
@@ -327,9 +323,9 @@ class LayerNorm(ClosedForm):
         self, d: int, width: int, rng: np.random.Generator, dtype: Any = np.float32, *, first_layer_scale: float = 1.0
     ) -> Params:
         """PyTorch's defaults: uniform on ±1/√fan_in, γ = 1 and β = 0."""
-        params = first_layer.init_first_layer(d, width, rng, dtype, bias=self.bias, scale=first_layer_scale)
+        params = init_first_layer(d, width, rng, dtype, bias=self.bias, scale=first_layer_scale)
         params |= {"gamma": np.ones(width, dtype), "beta": np.zeros(width, dtype)}
-        return params | {"W2": uniform(rng, width, width, dtype)}
+        return params | {"W2": init_weights(rng, width, width, dtype)}
 
     def _centred(self, a: Array) -> tuple[Array, Array]:
         """a − ā, (n, m), and ψ = var a + eps, (n, 1)."""
@@ -337,14 +333,14 @@ class LayerNorm(ClosedForm):
         return centred, jnp.mean(centred**2, axis=1, keepdims=True) + self.eps
 
     def __call__(self, params: Params, x: Array) -> Array:
-        centred, psi = self._centred(self.activation(first_layer.preactivations(params, x, bias=self.bias)))
+        centred, psi = self._centred(self.activation(apply_first_layer(params, x, bias=self.bias)))
         output: Array = (params["gamma"][None] * centred / jnp.sqrt(psi) + params["beta"][None]) @ params["W2"]
         return output
 
     def curvature(self, params: Params, x: Array) -> tuple[Array, Array]:
         """By neuron, as in `SimLN`, of the quotient p·(a − ā)/√ψ with p = γ ⊙ W₂."""
-        h = first_layer.preactivations(params, x, bias=self.bias)
-        slope, lengths = self.activation.slope(h), first_layer.lengths(x, bias=self.bias)
+        h = apply_first_layer(params, x, bias=self.bias)
+        slope, lengths = self.activation.slope(h), extended_squares(x, bias=self.bias)
         gamma, beta, W2 = params["gamma"], params["beta"], params["W2"]
         p = gamma * W2
         centred, psi = self._centred(self.activation(h))

@@ -12,6 +12,7 @@ from steppe.rates._reading import Transition as Transition
 from steppe.rates._reading import UShape as UShape
 from steppe.rates._reading import corner as corner
 from steppe.rates._reading import summary as summary
+from steppe.rates._reading import summary_lines as summary_lines
 from steppe.rates._reading import transition as transition
 from steppe.rates._reading import u_shape as u_shape
 from steppe.rates._sweep import Plan as Plan

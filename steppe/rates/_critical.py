@@ -12,26 +12,31 @@ from numpy.typing import NDArray
 from steppe import check, linalg, until, when
 from steppe._random import seed
 from steppe.curvature import hessian
-from steppe.dynamics import Progress, Run, run
-from steppe.dynamics._flow import Flow
-from steppe.dynamics._run import Checkpoint, Outcome
+from steppe.dynamics import Checkpoint, Flow, Progress, Run, run
 from steppe.estimate import Accuracy, Estimate
+from steppe.outcome import OUTCOMES, Outcome
 from steppe.problem import Problem
-
-# What a gradient flow came to at one loss, and the grids of rates around its critical one.
 
 FINE_POINTS, COARSE_POINTS = 12, 9
 
-# Where the coarse distance is smaller than the fine one by more than this, it is no coarse grid.
+# The coarse grid takes the distance of the fine one if its own is smaller by more than this factor.
 FINEST = 4
+
+# The flow is looked at after each 2% more steps. Sharpness changes little in between, and a measurement at each step
+# would cost more than the gradients.
+_LOOKS = when.logarithmic(per_decade=116)
+
+# The tolerance of the flow. The sharpness along it then has an error of a few tenths of a per cent, also where kinks
+# cause most of the error; with 1e-2 it was 1.7% off on MNIST-5k.
+_RTOL = 3e-3
 
 
 @dataclass(frozen=True)
 class Critical:
     """The flow from the start to one loss ε: `w` there, its sharpness, and s_GF, the largest on the way.
 
-    `outcome` is `reached`; where the flow could not come so far, `stalled`, `exhausted` or `diverged`, and s_GF is the
-    largest sharpness as far as it came. `gradients` are those of the flow from the start, without the sharpness.
+    `outcome` is `reached`. If the flow ended earlier, it is `stalled`, `exhausted` or `diverged`, and s_GF is the
+    largest sharpness up to that end. `gradients` counts those of the flow from the start, without the products.
     """
 
     loss: float
@@ -45,7 +50,7 @@ class Critical:
 
     @property
     def rate(self) -> float:
-        """η_c = 2/s_GF: above it gradient descent leaves the flow before it reaches ε. ∞ where s_GF ≤ 0."""
+        """η_c = 2/s_GF: above it gradient descent leaves the flow before it reaches ε. It is ∞ if s_GF ≤ 0."""
         return float("inf") if self.largest_sharpness <= 0 else 2 / self.largest_sharpness
 
     def fine_grid(self) -> NDArray[Any]:
@@ -54,10 +59,10 @@ class Critical:
         return np.arange(1, FINE_POINTS + 1) / (2 * self.largest_sharpness)
 
     def coarse_grid(self, *, beyond: int = 0, refine: int = 1) -> NDArray[Any]:
-        """Nine rates from 6/s_GF to 2/s₀, those below them > 0 at the same distance, and `beyond` many above.
+        """Nine rates from 6/s_GF to 2/s₀; at the same distance, all positive rates below them and `beyond` rates above.
 
-        `refine` divides the distance, for where gradient descent diverges within. Where 2/s₀ is below 6/s_GF, or hardly
-        above it, so that there would be more than 48 rates below them, the distance is that of the fine grid.
+        `refine` divides the distance, for runs that diverge within the grid. If 2/s₀ is below 6/s_GF or hardly above
+        it, there would be more than 48 rates below 6/s_GF: then the distance is that of the fine grid.
         """
         check.integer("beyond", beyond, minimum=0)
         check.integer("refine", refine, minimum=1)
@@ -71,16 +76,14 @@ class Critical:
         step = step / refine
         below = int(np.ceil(low / step)) - 1
         grid = low + step * np.arange(-below, points + beyond + 1)
-        return grid[grid > 1e-9 * step]  # a first rate that is 0 but for rounding
+        return grid[grid > 1e-9 * step]  # without a first rate that is 0 up to rounding
 
     def _refuse_flat(self) -> None:
-        """No rate is critical where the flow meets no positive curvature, and none can be told where it has no loss."""
+        """A flow without positive curvature has no critical rate; if its loss is not finite, none is known."""
         if not 0 < self.largest_sharpness < np.inf:
             remedy = "Start where there is curvature, follow the flow to a lower loss, or choose the rates yourself."
             check.refuse("s_GF", "a finite number > 0 for a grid of rates", self.largest_sharpness, remedy)
 
-
-# λ_max followed along one run, in a form that can be saved and taken up again to the bit.
 
 _ARRAYS = ("vectors", "values", "watch", "before")
 _FLAGS = ("takeover", "settled", "fell", "slows")
@@ -88,9 +91,9 @@ _FLAGS = ("takeover", "settled", "fell", "slows")
 
 @dataclass(frozen=True)
 class Followed:
-    """A tracker and what it has spent: `estimate, followed = followed.measure(problem, w)`, a pure step.
+    """λ_max along one run: a tracker and the products it has spent. `measure` is a pure step and returns the next one.
 
-    Runs that start at the same point may start from the same `Followed`: the first measurement is made once.
+    Runs that start at the same point may share the first `Followed`: then the first measurement is made once.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
@@ -113,14 +116,14 @@ class Followed:
         return estimate, Followed(tracker, self.products + estimate.matvecs)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything that the next measurement depends on."""
+        """Everything that the next measurement depends on: saved and restored, it continues to the bit."""
         known = {name: getattr(self.tracker, name) for name in _ARRAYS}
         counts = [self.products, self.tracker.calls, *(int(getattr(self.tracker, name)) for name in _FLAGS)]
         exact = {"counts": np.array(counts), "growth": np.array([self.tracker.growth])}
         return exact | {name: array for name, array in known.items() if array is not None}
 
     def restored(self, arrays: dict[str, NDArray[Any]]) -> "Followed":
-        """The state of `arrays`, with the settings of this one."""
+        """What `arrays` saved, with the settings of this one."""
         products, calls, *flags = (int(v) for v in arrays["counts"])
         state: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         state |= zip(_FLAGS, map(bool, flags), strict=True)
@@ -128,38 +131,36 @@ class Followed:
         return Followed(replace(self.tracker, calls=calls, **state), products)
 
 
-# The flow of a sweep as arrays, and its checkpoint: what the legs came to, and the one under way.
-
 _NUMBERS = ("loss", "time", "sharpness", "initial_sharpness", "largest_sharpness")
-_OUTCOMES: tuple[Outcome, ...] = ("reached", "exhausted", "diverged", "stalled")
 
 
 def critical_arrays(critical: tuple[Critical, ...]) -> dict[str, NDArray[Any]]:
+    """The results of a flow as arrays, for a checkpoint or a store."""
     if not critical:
         return {}
     return {
         "flow.numbers": np.array([[getattr(c, name) for name in _NUMBERS] for c in critical]),
-        "flow.counts": np.array([[c.gradients, _OUTCOMES.index(c.outcome)] for c in critical]),
+        "flow.counts": np.array([[c.gradients, OUTCOMES.index(c.outcome)] for c in critical]),
         "flow.w": np.stack([np.asarray(c.w) for c in critical]),
     }
 
 
 def restored_critical(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> tuple[Critical, ...]:
-    """Those saved; none if there are none."""
+    """The results that `critical_arrays` saved; none if nothing was saved."""
     if f"{prefix}flow.w" not in arrays:
         return ()
     rows = zip(*(arrays[f"{prefix}flow.{name}"] for name in ("numbers", "counts", "w")), strict=True)
     return tuple(
         Critical(
             **dict(zip(_NUMBERS, numbers.tolist(), strict=True)), gradients=int(counts[0]),
-            outcome=_OUTCOMES[int(counts[1])], w=jnp.asarray(w),
+            outcome=OUTCOMES[int(counts[1])], w=jnp.asarray(w),
         )
         for numbers, counts, w in rows
     )  # fmt: skip
 
 
 class Follow:
-    """λ_max as something to record: it remembers its tracker."""
+    """λ_max as a function to record; it keeps its tracker between the calls."""
 
     def __init__(self, followed: Followed):
         self.followed = followed
@@ -170,7 +171,10 @@ class Follow:
 
 
 class Legs:
-    """The checkpoint of a flow in legs, `done` being those that ended; to `steppe.run` that of the leg under way."""
+    """The checkpoint of a flow that runs in legs, one for each loss; `done` holds the results of those that ended.
+
+    `steppe.run` sees it as the checkpoint of the leg under way.
+    """
 
     def __init__(self, inner: Checkpoint, follow: Follow):
         self.inner, self.follow = inner, follow
@@ -182,7 +186,7 @@ class Legs:
             follow.followed = follow.followed.restored(_part(saved, "followed/"))
 
     def load(self) -> dict[str, NDArray[Any]] | None:
-        """Of the leg that was under way; the ones after it start anew."""
+        """Once, what the leg under way had saved; the legs after it start without a checkpoint."""
         leg, self.leg = self.leg, None
         return leg
 
@@ -190,14 +194,14 @@ class Legs:
         return self.inner.due()
 
     def save(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        # A file of arrays may give a number back as an array of one entry: it is marked as one.
+        # A file may return a number as an array of one entry, so its name says that it is a number.
         kinds = {name: "leg" if np.ndim(a) else "scalar" for name, a in arrays.items()}
         whole = critical_arrays(self.done) | {f"{kinds[name]}/{name}": a for name, a in arrays.items()}
         self.inner.save(whole | {f"followed/{name}": a for name, a in self.follow.followed.arrays().items()})
 
 
 class ReadOnce:
-    """A checkpoint whose contents are read once: what it is asked for later is what it held at the start."""
+    """A checkpoint that reads its contents once: every `load` returns what it held at the start."""
 
     def __init__(self, inner: Checkpoint):
         self.inner, self.saved = inner, inner.load()
@@ -216,16 +220,6 @@ def _part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[
     return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
 
-# The critical learning rate η_c = 2/s_GF of conflicting-biases (section 2), from one gradient flow.
-
-# Along the flow sharpness changes by little in 2% more of its steps: products would cost more than gradients at each.
-_LOOKS = when.logarithmic(per_decade=116)
-
-# Sharpness along the flow is then known to some tenths of a per cent, also where kinks make the most of the error: on
-# MNIST-5k 1e-2 was 1.7% off.
-_RTOL = 3e-3
-
-
 def critical_rate(
     problem: Problem,
     w: Any = None,
@@ -237,11 +231,12 @@ def critical_rate(
     progress: Callable[[Progress], None] | None = None,
     key: int | Array = 0,
 ) -> tuple[Critical, ...]:
-    """s₀, s_GF and η_c for each of the losses, the largest first, from one gradient flow that starts at w.
+    """s₀, s_GF and η_c = 2/s_GF for each of the losses, the largest first, from one gradient flow that starts at w.
 
-    The sharpness is measured along the flow (default rtol 3e-3), at steps that are at most 2% of those done apart, and
-    where a loss is reached. `stop` ends the flow to each next loss earlier, after until.seconds(60) for example. With a
-    `checkpoint` of the store a killed flow goes on where it was, to the same result. `progress` hears of it on the way.
+    The sharpness is measured along the flow (default rtol 3e-3): whenever the number of steps has grown by 2%, and
+    where a loss is reached. `stop` can end the flow to each next loss earlier, after until.seconds(60) for example.
+    With a `checkpoint` of the store a killed flow resumes to the same result. `progress` is called on the way.
+    The definition is that of conflicting-biases, section 2.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = steppe.Problem(lambda w, x: w[0] * w[1] * x, jnp.array([0.5, 0.5]), jnp.ones(1), jnp.ones(1),
@@ -265,7 +260,7 @@ def critical_rate(
     flow = flow or Flow(_RTOL)
     flow = Flow(flow.rtol, method=flow.method, origin=w if flow.origin is None else flow.origin)
     for goal in goals[len(found) :]:
-        # Each leg goes on where the one before ended; only the length of its first step is found anew.
+        # Each leg continues where the one before ended, but searches for the length of its first step again.
         condition = until.loss(goal) if stop is None else until.loss(goal) | stop
         before = found[-1] if found else None
         leg = run(
@@ -281,7 +276,7 @@ def critical_rate(
 
 
 def _after(leg: Run, goal: float, before: Critical | None) -> Critical:
-    """What the flow came to at the end of a leg, the legs before it included."""
+    """The flow from its start to the end of this leg."""
     sharpness = leg.records.get("sharpness", np.array([np.nan]))
     elapsed = float(leg.records["time"][-1]) if leg.records else 0.0
     largest, initial, gradients = float(sharpness.max()), float(sharpness[0]), leg.gradients

@@ -1,4 +1,4 @@
-"""One run of a sweep: where it looks, what it reaches, when it is given up."""
+"""One run of a sweep: when it measures, which goals it reaches, and when it is given up."""
 
 import math
 from collections.abc import Sequence
@@ -13,18 +13,41 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steppe.dynamics import GD
-from steppe.dynamics import _generic as generic
-from steppe.dynamics._run import Outcome
-from steppe.kernels.path import Halt
+from steppe.dynamics import _base as generic
+from steppe.outcome import OUTCOMES, Halt, Outcome
 from steppe.problem import Problem
 from steppe.rates._critical import Followed
 
-# What one run of a sweep leaves behind.
+# A product with ∇²L costs as much as two gradients.
+PRODUCT = 2
+
+# The distance between two measurements of sharpness is halved if sharpness changed by more than FAST in between, and
+# doubled if it changed by less than SLOW.
+FAST, SLOW = 0.05, 0.01
+
+# Two looks are at most this share of the steps done apart: more than 20 in each tenfold of steps.
+SPREAD = 0.1
+
+# A run is lost once its loss is LOST times that of the start. On digits, with squares and with cross-entropy, no run
+# that reached its goal was above 1.3 times that loss before, and no run above a thousand times it came back.
+LOST = 1e3
+
+# A run can be slow only after WAY times the time of the flow, and after FEWEST steps.
+WAY, FEWEST = 2.0, 200
+
+# A run is slow if, at the rate of the last doubling of its steps, the goal needs HOPELESS times the steps allowed.
+HOPELESS = 10.0
+
+# Iterates averaged where a goal is reached: an even number, because they jump to and fro.
+AVERAGED = 16
+
+COLUMNS = ("step", "loss", "sharpness", "l1", "l2", "distance_l1", "distance_l2")
+_TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Where the loss first was at or below a goal: w there, and the mean of the iterates from there on."""
+    """Where the loss first was at or below a goal: w there, and `centre`, the mean of the next iterates."""
 
     goal: float
     step: int
@@ -36,8 +59,8 @@ class Reached:
 class Descent:
     """Gradient descent at one rate: why it ended, the goals it reached, and what was recorded on the way.
 
-    `records` has the columns step, loss, sharpness, l1, l2, distance_l1 and distance_l2 (to the start); sharpness is
-    NaN where only the others were recorded. `gradients` and `products` are what it cost.
+    `records` has the columns step, loss, sharpness, l1, l2, distance_l1 and distance_l2 (to the start). Sharpness is
+    NaN where it was not measured. The run cost `gradients` gradients and `products` products with ∇²L.
     """
 
     lr: float
@@ -49,22 +72,8 @@ class Descent:
     records: dict[str, NDArray[Any]] = field(repr=False)
 
 
-# When sharpness is measured on the way: often where it changes, never beyond a share of the cost of the run; and when loss and norms are.
-
-# A product with ∇²L costs as much as two gradients.
-PRODUCT = 2
-
-# The distance is halved where sharpness changed by more than the first share since it was last looked at, doubled
-# where it changed by less than the second.
-FAST, SLOW = 0.05, 0.01
-
-# Looks are at most so far apart, relative to the steps done: 20 and more in each tenfold of steps. So are loss and
-# norms, which are never too dear.
-SPREAD = 0.1
-
-
 def spread(step: int) -> int:
-    """The step of the next look at the latest.
+    """The latest step for the next look at loss and norms, which cost little.
 
     >>> [spread(step) for step in (0, 9, 10, 25, 1000)]
     [1, 10, 11, 27, 1100]
@@ -74,7 +83,9 @@ def spread(step: int) -> int:
 
 @dataclass(frozen=True)
 class Moments:
-    """The distance in steps to the next look, and the share of the gradients that products may cost.
+    """When sharpness is measured: often where it changes, but products cost at most `share` of the gradients.
+
+    `distance` is the number of steps to the next measurement.
 
     >>> Moments(share=0.3, distance=8).changed(0.2), Moments(share=0.3, distance=8).changed(0.0)
     (Moments(share=0.3, distance=4), Moments(share=0.3, distance=16))
@@ -86,39 +97,26 @@ class Moments:
     distance: int = 1
 
     def changed(self, change: float) -> "Moments":
-        """After a look that found this relative change."""
+        """After a measurement that found this relative change."""
         if change > FAST:
             return Moments(self.share, max(1, self.distance // 2))
         return Moments(self.share, 2 * self.distance) if change < SLOW else self
 
     def after(self, step: int, *, products: int) -> int:
-        """The step of the next look; `products` is what the looks so far have cost."""
+        """The step of the next measurement; `products` is what those so far have cost."""
         near = min(step + self.distance, spread(step))
         return max(near, math.ceil(PRODUCT * products / self.share))
 
 
-# Which runs are given up before their steps are over, by rules that say why.
-
-# A loss so many times that of the start is lost. Runs that reached their goal were not seen above 1.3 times the loss of
-# the start, on digits with squares and cross-entropy; none that passed a thousand times it came back.
-LOST = 1e3
-
-# The run is not judged slow before it has gone so many times the flow's way, nor before so many steps.
-WAY, FEWEST = 2.0, 200
-
-# At the pace of the last doubling of its steps the goal is so many times the steps allowed away.
-HOPELESS = 10.0
-
-
 def doomed(steps: Sequence[float], losses: Sequence[float], *, goal: float, most: int, way: float) -> Outcome | None:
-    """`diverged` or `stalled` where a run cannot be expected to reach its goal; None where it may.
+    """`diverged` or `stalled` if a run will hardly reach its goal, None if it may.
 
-    `steps` and `losses` are what was recorded so far, the last ones now; `most` are the steps allowed; `way` is the
-    time η · steps, in units of the flow's time to the goal (0 where that is not known: then no run is slow).
+    `steps` and `losses` are the records so far, the last ones of now; `most` is the number of steps allowed. `way` is
+    the time η · steps in units of the flow's time to the goal, 0 if that is not known: then no run is stalled.
 
     Diverged: the loss is a thousand times that of the start, or not finite. Stalled: the least loss fell by the factor
-    q while the steps doubled; were it to go on so, (loss/goal)^{1/log₂ q} times as many steps would be needed, more
-    than ten times those allowed, although twice the flow's time has passed.
+    q while the steps doubled. At that rate the goal needs (loss/goal)^{1/log₂ q} times the steps so far, more than ten
+    times the steps allowed, and twice the flow's time has passed.
 
     >>> doomed([0, 10], [1.0, 2e3], goal=0.1, most=1000, way=0.0)
     'diverged'
@@ -138,15 +136,12 @@ def doomed(steps: Sequence[float], losses: Sequence[float], *, goal: float, most
     return "stalled" if math.log(least / goal) > fall * math.log(HOPELESS * most / now) else None
 
 
-# Many steps of gradient descent at many rates in one compiled call.
-
-
 def advance(
     problem: Problem, rates: NDArray[Any], w: NDArray[Any], *, count: int, targets: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """`count` steps from each row of w at its rate, fewer where its target is reached or its loss is lost.
+    """`count` steps from each row of w at its rate, fewer for a row that halts: the rows, the steps done, the halts.
 
-    Returns the rows, the steps done and the halts. Each takes the steps of `steppe.run`, to the bit.
+    Each row takes the steps of `steppe.run`, to the bit.
     """
     key, zero, most = jax.random.key(0), jnp.asarray(0), jnp.asarray(count)
     if len(rates) == 1:
@@ -163,7 +158,7 @@ def advance(
 def _together(
     problem: Problem, rates: Array, w: Array, key: Array, zero: Array, count: Array, targets: Array
 ) -> tuple[Array, Array, Array]:
-    """One rate after another within one call: a batch of them would be 1.4 times as fast and round differently."""
+    """One rate after another within one call. A vmapped batch would be 1.4 times as fast and round differently."""
 
     def one(lane: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         lr, row, target = lane
@@ -175,10 +170,10 @@ def _together(
 
 @eqx.filter_jit
 def centre(problem: Problem, lr: Array, w: Array, steps: int) -> Array:
-    """The mean of w and of the iterates after it, `steps` points in all.
+    """The mean of `steps` iterates, w first.
 
-    At the edge of stability the iterates jump across a valley, to and fro; their mean over an even number of them lies
-    near its bottom.
+    At the edge of stability the iterates jump to and fro across a valley. The mean of an even number of them lies near
+    its bottom.
     """
 
     def body(carry: tuple[Array, Array], nothing: None) -> tuple[tuple[Array, Array], None]:
@@ -190,22 +185,10 @@ def centre(problem: Problem, lr: Array, w: Array, steps: int) -> Array:
     return total / steps
 
 
-# One run of a sweep under way: what it has recorded, where it will look next, what it has reached.
-
-COLUMNS = ("step", "loss", "sharpness", "l1", "l2", "distance_l1", "distance_l2")
-
-# Iterates averaged where a goal is reached: an even number, for jumps to and fro.
-AVERAGED = 16
-
-_TINY = float(np.finfo(float).tiny)
-_ENDS: tuple[Outcome, ...] = ("reached", "exhausted", "diverged", "stalled")
-_HALTED: dict[Halt, Outcome] = {Halt.DIVERGED: "diverged", Halt.STALLED: "stalled"}
-
-
 class Lane:
-    """Gradient descent at `lr` from w to the last of `goals`, in at most `most` steps.
+    """One run under way: gradient descent at `lr` from w to the last of `goals`, in at most `most` steps.
 
-    `way` is the part of the flow's time to the last goal that one step goes (0 where that is not known).
+    `way` is the share of the flow's time to the last goal that one step covers, 0 if that time is not known.
     """
 
     def __init__(
@@ -226,23 +209,23 @@ class Lane:
 
     @property
     def products(self) -> int:
-        """Spent by this run itself; the measurement at the common start is not counted."""
+        """Spent by this run alone, without the measurement at the common start."""
         return self.followed.products - self.free
 
     @property
     def pause(self) -> int:
-        """The step up to which it may go on without being looked at."""
+        """The step up to which nothing is recorded."""
         return min(self.moment, self.glimpse, self.most)
 
     def record(self, problem: Problem) -> None:
-        """What is due at this step: sharpness at the moments for it; loss and norms, which cost little, more often."""
+        """What is pending at this step: everything, or loss and norms, which cost little, alone."""
         if self.step >= self.moment:
             self.look(problem)
         elif self.step >= self.glimpse:
             self._keep(np.nan, _numbers(problem, self.w, self.start))
 
     def look(self, problem: Problem) -> None:
-        """Record everything, and choose the next moment."""
+        """Record everything, and choose the moment of the next measurement."""
         numbers, sharpness = _numbers(problem, self.w, self.start), np.nan
         if np.isfinite(numbers[0]):
             estimate, self.followed = self.followed.measure(problem, self.w)
@@ -259,9 +242,9 @@ class Lane:
         return next((value for value in known if np.isfinite(value)), np.nan)
 
     def _keep(self, sharpness: float, numbers: tuple[Array, ...]) -> None:
-        """A row of the records, and whether the run is to be given up after it."""
+        """Add a row to the records, and decide whether the run is given up."""
         loss, *norms = (float(v) for v in numbers)
-        if self.rows and self.rows[-1][0] == self.step:  # recorded already, without its sharpness
+        if self.rows and self.rows[-1][0] == self.step:  # this step was recorded without its sharpness
             self.rows.pop()
         self.rows.append((self.step, loss, sharpness, *norms))
         self.glimpse = spread(self.step)
@@ -274,8 +257,8 @@ class Lane:
         self.gradients += done + (halt != Halt.NOT)
         if halt == Halt.REACHED:
             self._reach(problem)
-        elif halt in _HALTED:
-            self.outcome = _HALTED[halt]
+        elif halt != Halt.NOT:
+            self.outcome = halt.outcome
         elif self.step >= self.most:
             self.look(problem)
             self.outcome = "exhausted"
@@ -283,7 +266,7 @@ class Lane:
                 self._reach(problem)
 
     def _reach(self, problem: Problem) -> None:
-        """The loss is at or below the next goal, and maybe below some after it."""
+        """The loss is at or below the next goal, and perhaps below later ones too."""
         step, _, sharpness = self.rows[-1][:3] if self.rows else (-1, np.nan, np.nan)
         if step != self.step or not np.isfinite(sharpness):
             self.look(problem)
@@ -304,7 +287,7 @@ class Lane:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that the rest of the run depends on."""
-        end = -1 if self.outcome is None else _ENDS.index(self.outcome)
+        end = -1 if self.outcome is None else OUTCOMES.index(self.outcome)
         counts = [self.step, self.moment, self.glimpse, self.gradients, self.moments.distance, end]
         kept = {
             "w": self.w,
@@ -315,7 +298,7 @@ class Lane:
             "reached.centre": np.array([r.centre for r in self.reached]),
         }
         saved = {name: np.asarray(array) for name, array in kept.items()}
-        # A finished run measures no more: of its tracker what it has spent is kept, not its vectors.
+        # A finished run measures no more: the vectors of its tracker are dropped, its costs are kept.
         followed = self.followed.arrays()
         names = followed if end < 0 else ("counts", "growth")
         return saved | {f"followed.{name}": followed[name] for name in names}
@@ -330,7 +313,7 @@ class Lane:
             Reached(goal, step, jnp.asarray(w), jnp.asarray(c))
             for goal, step, w, c in zip(self.goals, *points, strict=False)
         ]
-        self.outcome = None if end < 0 else _ENDS[end]
+        self.outcome = None if end < 0 else OUTCOMES[end]
         prefix = "followed."
         saved = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
         if saved:

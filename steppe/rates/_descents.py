@@ -1,4 +1,4 @@
-"""Gradient descent from one point at many rates: together in one compiled loop, or one after another."""
+"""Gradient descent from one point at many rates: together in one compiled call, or one after another."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,18 +11,19 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steppe import check
-from steppe.dynamics import Progress
-from steppe.dynamics._run import Checkpoint, Outcome
-from steppe.kernels.path import Halt
+from steppe.dynamics import Checkpoint, Progress
+from steppe.dynamics._many import carry
+from steppe.dynamics._run import Pace
+from steppe.outcome import Halt, Outcome
 from steppe.problem import Problem
 from steppe.rates._critical import Followed
 from steppe.rates._descent import Descent, Lane, Moments, advance
 
-# A call into compiled code lasts about this long, so that there is time to save and report between two of them.
-_CHUNK_SECONDS = 0.5
+# A call into compiled code lasts about this long.
+_CALL_SECONDS = 0.5
 
-# Parameters times examples up to which runs are carried out together: beyond it the arithmetic costs more than calling
-# it, and a batch saves nothing.
+# Parameters times examples up to which runs are carried out together. Above it the arithmetic of a call costs more than
+# the call itself, and a batch saves nothing.
 _SMALL = 2e4
 
 # A batch is filled up to one of these sizes, so that few shapes are compiled as runs end.
@@ -31,9 +32,10 @@ _SIZES = (1, 4, 16, 64)
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends a run: the goals, the last one for good; `steps`; and `way`, the flow's time to the last goal.
+    """What ends a run: the last of its goals, or its last step.
 
-    Where `way` is known a run may take `patience` times as many steps as the flow would at its rate.
+    A run takes at most `steps` steps. Where `way`, the time of the flow to the last goal, is known, a run at the rate η
+    takes at most patience · way/η steps.
     """
 
     goals: tuple[float, ...]
@@ -45,12 +47,12 @@ class Limits:
         return self.steps if self.way is None else min(self.steps, int(np.ceil(self.patience * self.way / lr)))
 
     def part(self, lr: float) -> float:
-        """The part of the way that a step goes."""
+        """The share of the flow's time that one step covers."""
         return 0.0 if self.way is None else lr / self.way
 
 
 class Runner(Protocol):
-    """Carries out runs and knows how those that have ended came out; `together`: many at a time."""
+    """Carries out runs and knows the outcomes of those that have ended; `together` says whether many run at a time."""
 
     @property
     def together(self) -> bool: ...
@@ -61,7 +63,7 @@ class Runner(Protocol):
 
 
 class Descents:
-    """All runs of a sweep, finished or not; `run(rates)` carries out those that are missing, and saves on the way."""
+    """All runs of a sweep, finished or not. `run(rates)` carries out those that are missing, and saves on the way."""
 
     def __init__(
         self, problem: Problem, w: Array, limits: Limits, *, share: float, together: bool | None, key: int,
@@ -71,7 +73,7 @@ class Descents:
         self.share = check.number("share", share, above=0.0, remedy="Pass for example share=0.3.")
         self.together = len(problem) * problem.w0.size <= _SMALL if together is None else together
         self.checkpoint, self.progress = checkpoint, progress
-        # Measured once for all: every run starts here.
+        # Every run starts at w: its sharpness is measured once.
         self.first_estimate, self.first = Followed.fresh(problem, key=key).measure(problem, w)
         self.lanes: dict[float, Lane] = {}
         self.extra: dict[str, NDArray[Any]] = {}
@@ -81,7 +83,7 @@ class Descents:
         missing = [self._lane(lr) for lr in rates]
         groups = [missing] if self.together else [[lane] for lane in missing]
         for group in groups:
-            self._group([lane for lane in group if lane.outcome is None])
+            carry(_Group(self, group), checkpoint=self.checkpoint, progress=self.progress)
         return tuple(self.lanes[lr].finished() for lr in rates)
 
     def outcomes(self) -> dict[float, Outcome]:
@@ -97,58 +99,70 @@ class Descents:
             )  # fmt: skip
         return self.lanes[lr]
 
-    def _group(self, lanes: list[Lane]) -> None:
-        chunk = 1
-        while lanes:
-            for lane in lanes:
-                lane.record(self.problem)
-            lanes = [lane for lane in lanes if lane.outcome is None]
-            if not lanes:
-                return
-            count = min(chunk, *(lane.pause - lane.step for lane in lanes))
-            before = time.perf_counter()
-            filled = lanes + [lanes[0]] * (_size(len(lanes)) - len(lanes))
-            # A target that is met at once: what fills the batch up takes no step.
-            targets = np.array([lane.target if k < len(lanes) else np.inf for k, lane in enumerate(filled)])
-            # In numpy: JAX would compile a program for each size of the batch.
-            rates, points = np.array([lane.lr for lane in filled]), np.stack([lane.w for lane in filled])
-            rows, done, halts = advance(self.problem, rates, points, count=count, targets=targets)
-            seconds = time.perf_counter() - before
-            chunk = max(1, int(min(4 * chunk, count * _CHUNK_SECONDS / seconds)))
-            for k, lane in enumerate(lanes):
-                lane.moved(self.problem, jnp.asarray(rows[k]), int(done[k]), Halt(int(halts[k])))
-            lanes = [lane for lane in lanes if lane.outcome is None]
-            self._report(lanes, count / seconds)
-
-    def _report(self, lanes: list[Lane], steps_per_second: float) -> None:
-        self.save(unless_due=True)
-        if self.progress is not None and lanes:
-            lane = lanes[-1]
-            latest = {"loss": lane.rows[-1][1], "sharpness": lane.sharpness, "lr": lane.lr} if lane.rows else {}
-            self.progress(Progress(lane.step, float(lane.step), float(lane.most), steps_per_second, latest))
-
     def keep(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Something else to be saved with the runs, at once: what led up to them."""
+        """Save these arrays at once, and from now on together with the runs: the flow that led to their rates."""
         self.extra = arrays
-        self.save()
+        if self.checkpoint is not None:
+            self.checkpoint.save(self.arrays())
 
-    def save(self, *, unless_due: bool = False) -> None:
-        if self.checkpoint is None or (unless_due and not self.checkpoint.due()):
-            return
+    def arrays(self) -> dict[str, NDArray[Any]]:
         arrays = {f"extra/{name}": array for name, array in self.extra.items()}
         arrays["rates"] = np.array(list(self.lanes), dtype=float)
         for k, lane in enumerate(self.lanes.values()):
             arrays |= {f"{k}/{name}": array for name, array in lane.arrays().items()}
-        self.checkpoint.save(arrays)
+        return arrays
 
     def _load(self) -> None:
         saved = None if self.checkpoint is None else self.checkpoint.load()
-        if saved is None or "rates" not in saved:  # there is one of the flow before the runs began
+        if saved is None or "rates" not in saved:  # without rates it is a checkpoint of the flow before the runs
             return
         self.extra = {name.removeprefix("extra/"): a for name, a in saved.items() if name.startswith("extra/")}
         for k, lr in enumerate(saved["rates"].tolist()):
             own = {name.removeprefix(f"{k}/"): a for name, a in saved.items() if name.startswith(f"{k}/")}
             self._lane(lr).restore(own)
+
+
+class _Group:
+    """A `Batch` of lanes that one compiled call carries out. Between two calls each lane records what is pending."""
+
+    def __init__(self, descents: Descents, lanes: list[Lane]):
+        self.descents, self.problem, self.lanes, self.pace = descents, descents.problem, lanes, Pace(_CALL_SECONDS)
+        self._record()
+
+    def under_way(self) -> bool:
+        return bool(self.lanes)
+
+    def advance(self) -> int:
+        lanes = self.lanes
+        count = min(self.pace.steps, *(lane.pause - lane.step for lane in lanes))
+        before = time.perf_counter()
+        filled = lanes + [lanes[0]] * (_size(len(lanes)) - len(lanes))
+        # A filling lane meets its infinite target at once, so it takes no step.
+        targets = np.array([lane.target if k < len(lanes) else np.inf for k, lane in enumerate(filled)])
+        # In numpy: JAX would compile a program for each size of the batch.
+        rates, points = np.array([lane.lr for lane in filled]), np.stack([lane.w for lane in filled])
+        rows, done, halts = advance(self.problem, rates, points, count=count, targets=targets)
+        self.pace.learn(count, time.perf_counter() - before)
+        for k, lane in enumerate(lanes):
+            lane.moved(self.problem, jnp.asarray(rows[k]), int(done[k]), Halt(int(halts[k])))
+        self._record()
+        self.latest = (self.lanes or lanes)[-1]
+        return count
+
+    def _record(self) -> None:
+        """What is pending in each lane that has not ended; it may end the lane."""
+        for lane in self.lanes:
+            if lane.outcome is None:
+                lane.record(self.problem)
+        self.lanes = [lane for lane in self.lanes if lane.outcome is None]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return self.descents.arrays()
+
+    def progress(self, steps_per_second: float) -> Progress:
+        lane = self.latest
+        latest = {"loss": lane.rows[-1][1], "sharpness": lane.sharpness, "lr": lane.lr}
+        return Progress(lane.step, float(lane.step), float(lane.most), steps_per_second, latest)
 
 
 def _size(count: int) -> int:

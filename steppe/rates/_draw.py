@@ -1,4 +1,4 @@
-"""The ends of a sweep against the rate, in the form of conflicting-biases: plain numbers for `steppe.figures._step_sizes`."""
+"""The ends of a sweep against the rate, in the form of conflicting-biases: plain numbers for `steppe.figures.rates`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +29,7 @@ def draw(found: Sweep, stem: str | Path, *, goal: float | None = None) -> list[P
     from steppe import figures
 
     if not isinstance(found, Sweep):
-        check.refuse("found", "a sweep", found, "Pass what steppe.rates._sweep(problem) returns.")
+        check.refuse("found", "a sweep", found, "Pass what steppe.rates.sweep(problem) returns.")
     last = float(found.ends["goal"].min()) if goal is None else goal
     ends = found.at(last)
     flows = [k for k, loss in enumerate(found.flow.get("goal", ())) if np.isclose(loss, last, rtol=1e-9, atol=0)]
@@ -45,16 +45,16 @@ def figure(table: Table, flow: Mapping[str, float], goal: float) -> dict[str, An
 
 
 def panel(table: Table, flow: Mapping[str, float], quantity: str, *, smoothed: bool) -> dict[str, Any]:
-    """Points of the ends with η_c, 1/s₀ and the flow's level; on a sharpness panel 2/η, maxima and s_GF too.
+    """The ends as points, with η_c, 1/s₀ and the level of the flow; a sharpness panel also shows 2/η, maxima and s_GF.
 
-    `flow`: the same columns at the flow's end; what is not known is missing.
+    `flow` holds the same columns at the end of the flow, as far as they are known.
     """
     lr, values = table["lr"], table[quantity]
     series = [series_of(lr, values, "points", "green", "end of gradient descent")]
     levels = [] if quantity not in flow else [line(flow[quantity], "end of the flow", "green", ":")]
     one: dict[str, Any] = {"x": RATE, "y": LABELS[quantity]}
     if quantity == "sharpness":
-        # Few rates would make a hyperbola of straight lines.
+        # With the few rates alone, the hyperbola would look like straight lines.
         between = np.geomspace(lr.min(), lr.max(), 100) if len(lr) else lr
         series += [
             series_of(lr, table["largest_sharpness"], "circles", "ink", "largest on the way"),
@@ -74,7 +74,7 @@ def panel(table: Table, flow: Mapping[str, float], quantity: str, *, smoothed: b
 
 
 def _places(lr: NDArray[Any], flow: Mapping[str, float]) -> list[dict[str, Any]]:
-    """η_c, and 1/s₀ where a rate is as large."""
+    """η_c, and 1/s₀ if a rate is as large."""
     if not np.isfinite(flow.get("critical", np.inf)):
         return []
     places = [line(flow["critical"], "critical rate $\\eta_c$", "orange", "--")]
@@ -84,7 +84,7 @@ def _places(lr: NDArray[Any], flow: Mapping[str, float]) -> list[dict[str, Any]]
 
 
 def series_of(x: NDArray[Any], y: NDArray[Any], kind: str, colour: str, label: str) -> dict[str, Any]:
-    """Numbers as JSON has them: what is not finite is left out."""
+    """A series as JSON allows it: without numbers that are not finite."""
     known = np.isfinite(x) & np.isfinite(y)
     return {
         "x": np.asarray(x, float)[known].tolist(), "y": np.asarray(y, float)[known].tolist(), "kind": kind,

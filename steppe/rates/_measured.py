@@ -1,4 +1,4 @@
-"""What is measured where a run ends."""
+"""What a sweep measures where a run reaches a goal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,16 +14,17 @@ from steppe.curvature import hessian
 from steppe.estimate import Accuracy
 from steppe.problem import Problem
 
-# Norms of what the network computes, whatever the parameters that compute it.
-
-# Examples whose derivative is looked at, the first ones.
+# The derivative is taken at the first EXAMPLES examples.
 EXAMPLES = 256
+
+ORDERS: Mapping[str, Any] = {"l1": 1, "l2": 2, "nuclear": "nuc"}
 
 
 def predictor_norms(problem: Problem, w: Array) -> dict[str, float]:
-    """`output`: the root mean square of ‖f(x)‖ over the data; `derivative` and `derivative_nuclear`: the mean over the
-    first examples of the Frobenius and the nuclear norm of ∂f/∂x.
+    """Norms of the function that the network computes, whatever parameters compute it.
 
+    `output` is the root mean square of ‖f(x)‖ over the data. `derivative` and `derivative_nuclear` are the means of the
+    Frobenius and the nuclear norm of ∂f/∂x over the first examples.
     For a linear network ∂f/∂x is the product of its matrices. Inputs that are not real numbers have no derivative.
 
     >>> import steppe
@@ -47,7 +48,10 @@ _predictions = eqx.filter_jit(lambda problem, w: problem.predictions(w))
 
 @eqx.filter_jit
 def _derivatives(problem: Problem, w: Array) -> Array:
-    """(examples, outputs, inputs). A backward pass for each output; where examples see each other, summed over them."""
+    """(examples, outputs, inputs), by one backward pass for each output.
+
+    If examples see each other, the derivative of one example is that of the sum over all.
+    """
     params, x = problem.unravel(w), problem.x[:EXAMPLES]
     f, back = jax.vjp(lambda x: problem.predict(params, x).reshape(x.shape[0], -1), x)
     units = jnp.broadcast_to(jnp.eye(f.shape[1], dtype=f.dtype)[:, None, :], (f.shape[1], *f.shape))
@@ -55,15 +59,10 @@ def _derivatives(problem: Problem, w: Array) -> Array:
     return jnp.moveaxis(rows.reshape(*rows.shape[:2], -1), 0, 1)
 
 
-# Everything that is read off where a goal was reached.
-
-ORDERS: Mapping[str, Any] = {"l1": 1, "l2": 2, "nuclear": "nuc"}
-
-
 def per_layer(problem: Problem, w: Any) -> dict[str, float]:
     """ℓ1, ℓ2 and nuclear norm of each array of parameters, by its path, as `measures.layer_norms` has them.
 
-    In numpy: a sweep asks for them at every end, and JAX would compile a program for each shape.
+    In numpy, because JAX would compile a program for each shape.
     """
     flat_w: Any = np.asarray(w)
     arrays = jax.tree_util.tree_leaves_with_path(problem.unravel(flat_w))
@@ -84,7 +83,7 @@ def norms(layers: Mapping[str, float], *, prefix: str = "") -> dict[str, float]:
 
 
 def averaged(problem: Problem, centre: Array) -> dict[str, float]:
-    """Norms and loss at the mean of the iterates; NaN where the run was lost on the way to it."""
+    """Norms and loss at the mean of the iterates; NaN if its loss is not finite."""
     loss = measures.loss(problem, centre).value
     if not np.isfinite(loss):
         return {f"centre_{name}": np.nan for name in (*ORDERS, "loss")}
@@ -97,13 +96,13 @@ def distances(w: Any, to: Any, *, prefix: str) -> dict[str, float]:
 
 
 def fit(problem: Problem, w: Array, *, prefix: str) -> dict[str, float]:
-    """Loss, and accuracy where the targets are classes."""
+    """Loss, and accuracy if the targets are classes."""
     found = {f"{prefix}_loss": measures.loss(problem, w).value}
     return found | ({f"{prefix}_accuracy": measures.accuracy(problem, w).value} if has_classes(problem) else {})
 
 
 def has_classes(problem: Problem) -> bool:
-    """Class numbers, ±1, or one-hot rows."""
+    """Whether the targets are class numbers, ±1, or one-hot rows."""
     y = np.asarray(problem.y)
     if np.issubdtype(y.dtype, np.integer):
         return True
@@ -112,9 +111,9 @@ def has_classes(problem: Problem) -> bool:
 
 
 def certified_sharpness(problem: Problem, w: Array, *, key: int = 0) -> dict[str, float]:
-    """λ_max with the interval that holds it at 99%, 0.1% wide where 300 products are enough.
+    """λ_max with an interval that holds it at 99%, 0.1% wide if 300 products are enough.
 
-    Not the last look of the run: where eigenvalues crowd below 2/η its few products fall short by more than that.
+    The last measurement of the run is not enough: if eigenvalues crowd below 2/η, its few products are too low by more.
     """
     with linalg.one_thread():
         accuracy = Accuracy(1e-3, max_matvecs=300)
@@ -123,18 +122,19 @@ def certified_sharpness(problem: Problem, w: Array, *, key: int = 0) -> dict[str
 
 
 def sharpness_measures(problem: Problem, w: Array, *, radius: float = 0.1, key: int = 0) -> dict[str, float]:
-    """The rows of figure 10 besides λ_max: trace, adaptive sharpness (average and worst case), Fisher λ_max and trace.
+    """The rows of figure 10 except λ_max: trace, adaptive sharpness (average and worst case), Fisher λ_max and trace.
 
-    `radius` is that of the adaptive sharpness; the average and the traces are estimated to about 10%.
+    `radius` is that of the adaptive sharpness. The average and the traces have an error of about 10%.
     """
+    about = Accuracy(0.1, max_matvecs=200)
     found = {
-        "trace": measures.trace(problem, w, rtol=0.1, max_matvecs=200, key=key),
-        "adaptive_average": measures.adaptive_sharpness(problem, w, radius=radius, max_evaluations=128, key=key),
-        "adaptive_worst": measures.adaptive_sharpness(
-            problem, w, kind="worst", radius=radius, steps=20, restarts=1, key=key
+        "trace": measures.trace(problem, w, accuracy=about, key=key),
+        "adaptive_average": measures.adaptive_sharpness(
+            problem, w, radius=radius, accuracy=Accuracy(0.1, max_matvecs=128), key=key
         ),
-        "fisher": measures.fisher_sharpness(problem, w, rtol=1e-2, key=key),
-        "fisher_trace": measures.fisher_trace(problem, w, rtol=0.1, max_matvecs=200, key=key),
+        "adaptive_worst": measures.worst_adaptive_sharpness(problem, w, radius=radius, steps=20, restarts=1, key=key),
+        "fisher": measures.fisher_sharpness(problem, w, accuracy=Accuracy(1e-2), key=key),
+        "fisher_trace": measures.fisher_trace(problem, w, accuracy=about, key=key),
     }
     return {name: estimate.value for name, estimate in found.items()}
 
@@ -143,7 +143,7 @@ def everything(
     problem: Problem, w: Array, centre: Array, *, start: Array, test: Problem | None, flow_end: Array | None,
     all_sharpness: bool, key: int,
 ) -> dict[str, float]:  # fmt: skip
-    """What a sweep reads off at an end w; `centre` is the mean of the iterates from there."""
+    """All that a sweep measures at an end w; `centre` is the mean of the iterates after it."""
     layers = per_layer(problem, w)
     found = certified_sharpness(problem, w, key=key) | norms(layers) | layers
     found |= distances(w, start, prefix="from_start")

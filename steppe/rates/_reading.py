@@ -1,4 +1,4 @@
-"""Reading a sweep: its corner, its U-shape, its summary."""
+"""Reading a sweep: the corner where sharpness leaves its plateau, the U-shape of the test loss, a summary."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,23 +10,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from steppe import check
 
-# The rate at which sharpness leaves its plateau, with a confidence interval.
-
-# Places tried for the corner between two neighbouring rates.
+# Candidates for the corner between two neighbouring rates.
 _PLACES = 50
 _FEWEST = 5
 
-# The fine grid goes up to 6/s_GF, so many η_c; farther out sharpness need not follow 2/η.
+# The fine grid ends at 6/s_GF = 3 η_c; beyond it sharpness need not follow 2/η.
 _FARTHEST = 3.0
+
+# The lower side of a U divided by the higher one: ✓ needs CLEAR, (✓) needs VISIBLE.
+CLEAR, VISIBLE = 0.2, 0.05
+
+# A side counts if it is more than this many standard errors of the curve's jitter.
+SIGMAS = 3.0
+
+# With cross-entropy sharpness falls again after its time at the edge; its smoothed maximum still shows the edge.
+_KINDS = {"sharpness": "sharpness at the end", "smoothed_sharpness": "its smoothed maximum"}
+
+Mark = Literal["✓", "(✓)", "(×)", "×"]
 
 
 @dataclass(frozen=True)
 class Transition:
-    """The corner `rate` with lower ≤ truth ≤ upper at the stated confidence; the `level` before it, and the slope of
-    log values in log rate after it: −1 where they follow 2/η.
+    """The rate at which values leave their plateau, with lower ≤ truth ≤ upper at the stated confidence.
 
-    `found` is False where no corner fits better than a constant, at the same confidence: then the interval is
-    everything.
+    `level` is the value before that corner, `slope` that of log values in log rate after it: −1 if they follow 2/η.
+    `found` is False if, at this confidence, no corner fits better than a constant; then the interval is (0, ∞).
     """
 
     rate: float
@@ -39,11 +47,11 @@ class Transition:
 
 
 def transition(rates: ArrayLike, values: ArrayLike, *, confidence: float = 0.95) -> Transition:
-    """log v = a for η ≤ η*, a + b log(η/η*) beyond, by least squares; the interval is that of the profile likelihood.
+    """Fit log v = a for η ≤ η*, a + b log(η/η*) above, by least squares.
 
-    All η* are kept whose residual sum of squares is at most (1 + F/(n − 3)) times the least, F being the quantile of
-    the F(1, n − 3) distribution: exact for normal noise where the model is linear in what is left. A constant has two
-    parameters fewer, and is given up where the F(2, n − 3) test does.
+    The interval is that of the profile likelihood: all η* whose residual sum of squares is at most (1 + F/(n − 3))
+    times the least, where F is the quantile of the F(1, n − 3) distribution. It is exact for normal noise if the model
+    is linear in the other parameters. A constant has two parameters fewer; the F(2, n − 3) test rejects it or not.
 
     >>> eta = np.arange(1, 13) / 4
     >>> fit = transition(eta, np.where(eta < 1.1, 8.0, 8.8 / eta))
@@ -67,7 +75,7 @@ def transition(rates: ArrayLike, values: ArrayLike, *, confidence: float = 0.95)
     best = int(np.argmin(rss))
     least, level, slope = (float(column[best]) for column in (rss, levels, slopes))
     free = len(x) - 3
-    # Below rounding of the logarithms every fit is perfect.
+    # Residuals below the rounding of the logarithms count as zero.
     floor = len(x) * (np.finfo(float).eps * max(1.0, float(np.abs(y).max()))) ** 2
     kept = corners[rss <= least * (1 + fisher.ppf(confidence, 1, free) / free) + floor]
     constant = float(np.sum((y - y.mean()) ** 2))
@@ -78,8 +86,9 @@ def transition(rates: ArrayLike, values: ArrayLike, *, confidence: float = 0.95)
 
 
 def corner(ends: Mapping[str, NDArray[Any]], critical: float, name: str = "sharpness") -> Transition | None:
-    """Where the column `name` of a sweep's ends at one goal leaves its plateau, up to 3 η_c; None where fewer than five
-    such rates reached the goal, or a value has no logarithm.
+    """Where the column `name` of a sweep's ends at one goal leaves its plateau, up to 3 η_c.
+
+    None if fewer than five such rates reached the goal, or if a value has no logarithm.
 
     >>> eta = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 9.0])
     >>> ends = {"lr": eta, "outcome": np.zeros(7), "sharpness": np.minimum(2.0, 2.0 / eta)}
@@ -94,8 +103,7 @@ def corner(ends: Mapping[str, NDArray[Any]], critical: float, name: str = "sharp
 
 
 def _hinges(x: NDArray[Any], y: NDArray[Any], corners: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Residual sum of squares, level and slope of the best line with each of these corners: one simple regression on
-    the ramp max(0, x − corner) for each."""
+    """Residual sum of squares, level and slope for each corner: a simple regression on the ramp max(0, x − corner)."""
     ramps = np.maximum(0.0, x[None] - corners[:, None])
     away, height = ramps - ramps.mean(axis=1, keepdims=True), y - y.mean()
     slopes = (away @ height) / np.sum(away**2, axis=1)
@@ -104,20 +112,9 @@ def _hinges(x: NDArray[Any], y: NDArray[Any], corners: NDArray[Any]) -> tuple[ND
     return rss, levels, slopes
 
 
-# Whether the test loss is U-shaped in the learning rate: ✓, (✓), (×) or ×, by a stated rule.
-
-Mark = Literal["✓", "(✓)", "(×)", "×"]
-
-# How high the lower of the two sides must rise from the bottom, relative to the higher one.
-CLEAR, VISIBLE = 0.2, 0.05
-
-# A rise is no rise below so many standard errors of the curve's jitter.
-SIGMAS = 3.0
-
-
 @dataclass(frozen=True)
 class UShape:
-    """`left` and `right`: how far the curve rises from its bottom to its ends; `jitter`: the noise of one point."""
+    """Whether a curve is U-shaped. It rises by `left` and `right` from its bottom; `jitter` is the noise of a point."""
 
     mark: Mark
     best: int
@@ -127,16 +124,16 @@ class UShape:
 
 
 def u_shape(values: ArrayLike) -> UShape:
-    """The verdict on values in the order of their rates; `best` is the index of the least.
+    """The verdict on values in the order of their rates; `best` is the index of the least smoothed value.
 
-    The curve is smoothed by the median of three neighbours, its ends being the medians of the outermost three. Its
-    sides are the rises from its bottom to its ends; q is the lower side over the higher one, and a side counts only
-    where it is more than three times the jitter, the robust spread of the values around the mean of their neighbours.
+    The median of three neighbours smooths the curve; at an end it is the median of the outermost three. The sides are
+    the rises from the bottom to the ends, and q is the lower side divided by the higher one. A side counts if it is
+    more than three times the jitter, the robust spread of the values around the mean of their neighbours.
 
-        ✓    both sides count, q ≥ 0.2: the best rate lies between
+        ✓    both sides count, q ≥ 0.2: the best rate lies between the ends
         (✓)  both sides count, q ≥ 0.05
         ×    one side counts and q < 0.05: the best rate is at an end
-        (×)  everything else: a side that is seen but lost in the jitter, or a flat curve
+        (×)  everything else: a side within the jitter, or a flat curve
 
     >>> u_shape([5, 4, 3, 2, 1, 2, 3, 4, 5]).mark, u_shape([5, 4, 3, 2, 1, 0.9, 0.8]).mark
     ('✓', '×')
@@ -163,10 +160,10 @@ def u_shape(values: ArrayLike) -> UShape:
 
 
 def _jitter(values: NDArray[Any]) -> float:
-    """The standard deviation of one value, from its distance to the mean of its neighbours, robustly.
+    """A robust standard deviation of one value, from its distance to the mean of its neighbours.
 
-    That distance has the variance 3/2 of one value's; 1.4826 turns a median of absolute values into a deviation. What a
-    smooth curve bends counts as noise, so that the rule errs towards the brackets.
+    The variance of that distance is 3/2 of a value's; 1.4826 turns a median of absolute values into a deviation. The
+    curvature of a smooth curve counts as noise, so the rule errs towards the marks in brackets.
     """
     if len(values) < 5:
         return float("inf")
@@ -174,20 +171,16 @@ def _jitter(values: NDArray[Any]) -> float:
     return float(1.4826 * np.median(np.abs(away)) / np.sqrt(1.5))
 
 
-# What a sweep came to at one goal, in numbers and in words.
-
-# Past its time at the edge sharpness falls again with cross-entropy: there the maximum is the one to look at.
-_KINDS = {"sharpness": "sharpness at the end", "smoothed_sharpness": "its smoothed maximum"}
-
-
 def summary(ends: Mapping[str, NDArray[Any]], critical: float) -> dict[str, Any]:
-    """Of the `ends` at one goal (`Sweep.at`): how many rates reached it; where sharpness leaves its plateau, up to
-    3 η_c, in units of η_c; and where there is test data, the verdict on the U-shape and the best rate.
+    """A sweep at one goal, in numbers; `ends` are those of `Sweep.at`.
+
+    How many rates reached the goal; where sharpness leaves its plateau, up to 3 η_c, in units of η_c; and with test
+    data, the verdict on the U-shape and the best rate.
 
     >>> eta = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
     >>> table = {"lr": eta, "outcome": np.zeros(6), "sharpness": np.minimum(2.0, 2.0 / eta)}
-    >>> told = summary(table | {"smoothed_sharpness": np.full(6, 2.0)}, 1.0)
-    >>> told["reached"], round(told["sharpness"]["leaves_over_critical"], 2), told["smoothed_sharpness"]["interval"]
+    >>> found = summary(table | {"smoothed_sharpness": np.full(6, 2.0)}, 1.0)
+    >>> found["reached"], round(found["sharpness"]["leaves_over_critical"], 2), found["smoothed_sharpness"]["interval"]
     (6, 1.0, None)
     """
     reached = ends["outcome"] == 0
@@ -203,8 +196,8 @@ def summary(ends: Mapping[str, NDArray[Any]], critical: float) -> dict[str, Any]
     return found
 
 
-def told(found: Mapping[str, Any]) -> list[str]:
-    """A summary in lines."""
+def summary_lines(found: Mapping[str, Any]) -> list[str]:
+    """A summary in words."""
     lines = [f"reached: {found['reached']} of {found['rates']} rates"]
     for name, what in _KINDS.items():
         if (fit := found.get(name)) is not None:

@@ -1,4 +1,4 @@
-"""Gradient descent over a grid of rates around η_c."""
+"""A sweep of learning rates across the critical one, on any problem: which rates, and what is measured."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,32 +10,36 @@ from numpy.typing import NDArray
 
 from steppe import check
 from steppe._random import seed
-from steppe.dynamics import Progress
-from steppe.dynamics._flow import Flow
-from steppe.dynamics._run import Checkpoint, Outcome
+from steppe.dynamics import Checkpoint, Flow, Progress
+from steppe.outcome import OUTCOMES, Outcome
 from steppe.problem import Problem
 from steppe.rates._critical import Critical, ReadOnce, critical_arrays, critical_rate, restored_critical
 from steppe.rates._descent import Descent, Reached
 from steppe.rates._descents import Descents, Limits, Runner
 from steppe.rates._measured import everything
 
-# Which rates a sweep takes next: the paper's fine and coarse grids, on until divergence, refined where it is early.
-
-# The coarse grid goes on until so many neighbouring rates did not reach their goal.
+# The coarse grid ends where this many neighbouring rates did not reach their goal.
 FAILURES = 2
 
-# So many rates beyond the fine grid should reach it; else the distance is halved, at most so often.
+# If fewer than ENOUGH rates above the fine grid reach the goal, the distance is halved, at most HALVINGS times.
 ENOUGH, HALVINGS = 4, 3
 
 _MOST_BEYOND = 40
 
+# The window of the smoothed maximum, relative to the length of the run.
+WINDOW = 0.05
+
+_ALONG = ("steps", "largest_sharpness", "smoothed_sharpness")
+
+Table = dict[str, NDArray[Any]]
+
 
 @dataclass(frozen=True)
 class Plan:
-    """The grids of appendix G for one flow.
+    """Which rates a sweep runs next: the fine and the coarse grid of appendix G of conflicting-biases for one flow.
 
-    `next` is a pure function of what the runs so far came to, so that a sweep goes on after a kill where it was and
-    takes the same rates whether it runs them one after another or together.
+    The coarse grid continues until runs fail, and is refined if they fail early. `next` is a pure function of the
+    outcomes so far: a killed sweep resumes with the same rates, whether it runs one rate at a time or many together.
     """
 
     critical: Critical
@@ -43,7 +47,7 @@ class Plan:
     coarse: bool = True
 
     def next(self, outcomes: Mapping[float, Outcome]) -> list[float]:
-        """The rates to run now, rising; none when the sweep is done."""
+        """The rates to run now, rising; none if the sweep is complete."""
         wanted = self._below_failure(self._base(), outcomes)
         if missing := [lr for lr in wanted if lr not in outcomes]:
             return missing
@@ -57,7 +61,7 @@ class Plan:
                 return missing
         first = min(self._failures(wanted, outcomes), default=np.inf)
         for k in range(1, HALVINGS + 1):
-            # A distance is halved everywhere or not at all, whatever order the runs are made in.
+            # The distance is halved everywhere or nowhere, so that the order of the runs does not matter.
             if self._reached_beyond_fine(wanted, outcomes) >= ENOUGH:
                 break
             between = [lr for lr in self._coarse(refine=2**k) if 6 / self.critical.largest_sharpness < lr < first]
@@ -67,7 +71,7 @@ class Plan:
         return []
 
     def kept(self, outcomes: Mapping[float, Outcome]) -> list[float]:
-        """The rates that belong to the sweep: not those run together with others that turned out to be too far."""
+        """The rates that belong to the sweep, without those beyond the failures that ran together with others."""
         return self._below_failure(sorted(outcomes), outcomes)
 
     def _base(self) -> list[float]:
@@ -79,7 +83,7 @@ class Plan:
 
     @staticmethod
     def _merged(rates: list[float], others: list[float]) -> list[float]:
-        """Both, rising, without those of the second that are within rounding of another."""
+        """Both lists, rising, without rates of the second that equal another one up to rounding."""
         merged = sorted(rates)
         for lr in others:
             if not any(abs(lr - known) < 1e-6 * known for known in merged):
@@ -88,7 +92,7 @@ class Plan:
 
     @staticmethod
     def _below_failure(rates: list[float], outcomes: Mapping[float, Outcome]) -> list[float]:
-        """Up to and with the second of two neighbours that failed."""
+        """The rates up to the second of two neighbours that failed, that one included."""
         failures = 0
         for k, lr in enumerate(rates):
             failures = failures + 1 if outcomes.get(lr, "reached") != "reached" else 0
@@ -108,14 +112,10 @@ class Plan:
         return sum(outcomes[lr] == "reached" and lr > edge * (1 + 1e-6) for lr in rates)
 
 
-# The sharpness around its maximum, with the jitter of the edge of stability averaged out.
-
-# The window, relative to the length of the run.
-WINDOW = 0.05
-
-
 def smoothed_maximum(steps: NDArray[Any], values: NDArray[Any], *, window: float = WINDOW) -> float:
-    """The largest mean over a stretch of `window` of the run, of the line through the points recorded.
+    """The largest mean of the values over a stretch of the run: the jitter of the edge of stability averages out.
+
+    The stretch is the share `window` of the run; between the recorded points the values follow straight lines.
 
     >>> smoothed_maximum(np.arange(5), np.array([1.0, 1.0, 3.0, 1.0, 1.0]), window=0.5)   # over [1, 3]
     2.0
@@ -131,7 +131,7 @@ def smoothed_maximum(steps: NDArray[Any], values: NDArray[Any], *, window: float
     def mean(start: NDArray[Any]) -> NDArray[Any]:
         return (_integral(steps, values, area, start + width) - _integral(steps, values, area, start)) / width
 
-    # The best stretch is looked for at those that start, end or lie centred at a recorded point.
+    # Candidates are the stretches that start, end or have their centre at a recorded point.
     starts = np.concatenate([steps, steps - width, steps - width / 2])
     return float(mean(np.clip(starts, steps[0], steps[-1] - width)).max())
 
@@ -144,18 +144,14 @@ def _integral(x: NDArray[Any], y: NDArray[Any], area: NDArray[Any], to: NDArray[
     return area[k] + h * y[k] + h * h * slope / 2
 
 
-# The table of a sweep: one row for each rate and goal.
-
-Table = dict[str, NDArray[Any]]
-OUTCOMES = ("reached", "exhausted", "diverged", "stalled")
-_ALONG = ("steps", "largest_sharpness", "smoothed_sharpness")
-
-
 def ends_table(
     problem: Problem, descents: Sequence[Descent], goals: Sequence[float], critical: Sequence[Critical], *,
     start: Array, test: Problem | None, all_sharpness: bool, key: int,
 ) -> Table:  # fmt: skip
-    """Everything measured where each rate reached each goal. `all_sharpness` is measured at the last goal only."""
+    """One row for each rate and goal: all that is measured where the rate reached the goal, NaN where it did not.
+
+    `all_sharpness` applies to the last goal only.
+    """
     flow_ends = {c.loss: c.w for c in critical if c.outcome == "reached"}
     rows = []
     options: dict[str, Any] = {"start": start, "test": test, "key": key}
@@ -172,7 +168,7 @@ def ends_table(
                 )  # fmt: skip
             rows.append(row)
     if not any(descent.reached for descent in descents):
-        # The columns are there whatever was reached; the start tells their names.
+        # No goal was reached: a measurement at the start gives the names of the columns.
         flow_end = start if flow_ends else None
         names = everything(problem, start, start, flow_end=flow_end, all_sharpness=all_sharpness, **options)
         rows[0] |= dict.fromkeys((*_ALONG, *names), np.nan)
@@ -180,7 +176,7 @@ def ends_table(
 
 
 def path_numbers(descent: Descent, point: Reached) -> dict[str, float]:
-    """The run up to the point where it reached a goal: steps, and its sharpness as followed: largest, smoothed."""
+    """The run until it reached a goal: its steps, and the largest and the smoothed sharpness on the way."""
     records = descent.records
     steps = records["step"]
     until = steps <= point.step
@@ -192,7 +188,7 @@ def path_numbers(descent: Descent, point: Reached) -> dict[str, float]:
 def flow_row(
     problem: Problem, critical: Sequence[Critical], *, start: Array, test: Problem | None, all_sharpness: bool, key: int
 ) -> Table:
-    """The same columns at the ends of the flow, one row a goal; the centre of a flow is its end."""
+    """The same columns at the ends of the flow, one row a goal. The centre of a flow is its end."""
     return stacked(
         {"goal": c.loss, "time": c.time, "largest_sharpness": c.largest_sharpness,
          "initial_sharpness": c.initial_sharpness, "critical": c.rate, "gradients": float(c.gradients),
@@ -204,23 +200,18 @@ def flow_row(
 
 
 def stacked(rows: Iterable[dict[str, float]]) -> Table:
-    """Rows as columns; NaN where a row has no such number."""
+    """Rows as columns; NaN where a row lacks a number."""
     rows = list(rows)
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: np.array([row.get(name, np.nan) for row in rows], dtype=float) for name in names}
 
 
-# A sweep of learning rates across the critical one, on any problem.
-
-Reporter = Callable[[Progress], None]
-
-
 @dataclass(frozen=True)
 class Sweep:
-    """Gradient descent at every rate, and what its ends are.
+    """Gradient descent at every rate, and all that was measured at its ends.
 
-    `critical` is the flow to each goal (empty where none was run); `ends` has a row for each rate and each goal it
-    reached, and one with NaN for a goal it did not; `flow` has the same columns for the flow's ends.
+    `critical` holds the flow to each goal; it is empty if no flow was run. `ends` has a row for each rate and goal,
+    with NaN for a goal that was not reached; `flow` has the same columns for the ends of the flow.
     """
 
     critical: tuple[Critical, ...]
@@ -255,19 +246,19 @@ def sweep(
     together: bool | None = None,
     runner: Callable[[Limits], Runner] | None = None,
     checkpoint: Checkpoint | None = None,
-    progress: Reporter | None = None,
+    progress: Callable[[Progress], None] | None = None,
     key: int | Array = 0,
 ) -> Sweep:
     """Gradient descent from w (default problem.w0) at each rate until the last of the goals, measured at each goal.
 
-    Without `rates` the flow is run first (or `critical` says what it came to), and its fine and coarse grids are taken,
-    on until two neighbouring rates do not reach the goal. Products with ∇²L on the way cost at most `share` of the
-    gradients. A run ends at the last goal; where its loss is lost; where it is hopelessly slow (`steppe.rates.doomed`);
-    after `patience` times the steps that the flow's time to the goal would take; or after `steps`.
+    Without `rates` the flow is run first, unless `critical` holds its results. The sweep then takes the fine and the
+    coarse grid of the flow, until two neighbouring rates do not reach the goal. Products with ∇²L on the way cost at
+    most `share` of the gradients. A run ends at the last goal, if it is lost or too slow (`steppe.rates.doomed`), after
+    `patience` times the steps that the flow's time to the goal would take, or after `steps`.
 
-    `together` runs all rates in one compiled loop, the default for small problems: the same numbers, to the bit.
-    With a `checkpoint` of the store a killed sweep goes on where it was, to the same result; a `runner` carries out the
-    runs elsewhere, in a store for example.
+    `together` runs all rates in one compiled call, the default for small problems: the same numbers, to the bit.
+    With a `checkpoint` of the store a killed sweep resumes to the same result. A `runner` carries out the runs
+    elsewhere, in a store for example.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.array([2.0, 0.1]), jnp.ones(1), jnp.ones(1),
@@ -292,7 +283,7 @@ def sweep(
             problem, start, losses=levels, flow=flow, checkpoint=checkpoint, progress=progress, key=key
         )
     critical = critical or ()
-    # Where the start is below the goal the flow has no way to go.
+    # If the start is below the goal, the flow takes no time.
     way = (critical[-1].time or None) if critical and critical[-1].outcome == "reached" else None
     limits = Limits(levels, check.integer("steps", steps, minimum=1), way, check.number("patience", patience, above=0))
     if runner is not None:
@@ -313,7 +304,7 @@ def sweep(
 def _carried_out(
     bundle: Runner, rates: Sequence[float] | None, critical: tuple[Critical, ...], *, fine: bool, coarse: bool
 ) -> list[float]:
-    """Runs what the plan asks for, or the rates given; the rates that belong to the sweep."""
+    """Run the given rates, or those of the plan; returns the rates that belong to the sweep."""
     if rates is not None:
         remedy = "Pass for example rates=[0.01, 0.1], or None."
         wanted = check.numbers("rates", rates, above=0.0, rule="a list of at least one rate", remedy=remedy)
@@ -321,6 +312,6 @@ def _carried_out(
         return wanted
     plan = Plan(critical[-1], fine, coarse)
     while todo := plan.next(bundle.outcomes()):
-        # One at a time the plan is asked again after each, so that nothing beyond a divergence is run.
+        # A runner of single runs asks the plan again after each, so it runs nothing beyond a divergence.
         bundle.run(todo if bundle.together else todo[:1])
     return plan.kept(bundle.outcomes())

@@ -13,7 +13,12 @@ _DIGITS = 20  # hex digits of an address
 
 
 def canonical(spec: Any) -> dict[str, Any]:
-    """The spec as plain JSON, with the name of its class as `kind`. Equal specs give equal JSON."""
+    """The spec as plain JSON, with the name of its class as `kind`. Equal specs give equal JSON.
+
+    >>> from dataclasses import make_dataclass
+    >>> canonical(make_dataclass("Count", [("n", int)], frozen=True)(5))
+    {'kind': 'Count', 'n': 5}
+    """
     if not dataclasses.is_dataclass(spec) or isinstance(spec, type):
         raise TypeError(f"spec must be a frozen dataclass; got {spec!r}. Describe the run with a dataclass.")
     kind = getattr(type(spec), "KIND", type(spec).__qualname__)

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from steppe.cli import main
-from steppe.data import _registry as registry
-from steppe.data._registry import DataSet, File, Source
+from steppe.data._registry import SETS, DataSet, File, Source
 
 A = bytes(range(256)) * 4
 PACKED = gzip.compress(A, mtime=0)
@@ -23,7 +22,9 @@ def _tiny(tmp_path, monkeypatch):
     monkeypatch.setenv("STEPPE_DATA", str(tmp_path / "data"))
     file = File("a", len(A), hashlib.sha256(A).hexdigest())
     source = Source("a.gz", len(PACKED), hashlib.sha256(PACKED).hexdigest(), (NOWHERE,), (file,))
-    monkeypatch.setattr(registry, "SETS", {"tiny": DataSet("tiny", "one file", (source,))})
+    for name in list(SETS):
+        monkeypatch.delitem(SETS, name)
+    monkeypatch.setitem(SETS, "tiny", DataSet("tiny", "one file", (source,)))
 
 
 @pytest.fixture

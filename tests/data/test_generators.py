@@ -1,10 +1,14 @@
-"""Data of wen2023 beyond xor: each generator's law, and the same set for the same key."""
+"""Generators of data: the law of each, and the same data for the same key."""
+
+import inspect
 
 import numpy as np
 import pytest
 
+from steppe import data
 from steppe.check import ArgumentError
 from steppe.data import ball, circle, complete, ellipsoid, flipped, gaussian_mixture, parity, perturbed, xor_mixture
+from steppe.data.links import Linear
 
 MADE = {
     "parity": lambda key: parity(5, 20, (0, 3, 4), test=7, key=key),
@@ -13,8 +17,17 @@ MADE = {
     "circle": lambda key: circle(5, 20, test=7, key=key),
     "circle in the plane": lambda key: circle(2, 20, test=7, key=key),
     "ellipsoid": lambda key: ellipsoid(5, 20, test=7, key=key),
-    "mixture": lambda key: xor_mixture(5, 20, test=7, key=key),
+    "gaussian_mixture": lambda key: gaussian_mixture([[0.0, 5.0], [5.0, 0.0]], [1, 2], 20, test=7, key=key),
+    "xor_mixture": lambda key: xor_mixture(5, 20, test=7, key=key),
+    "xor": lambda key: data.xor(9, 20, test=7, key=key),
+    "multi_index": lambda key: data.multi_index(Linear(), [[0.0, 1.0]], 20, test=7, key=key),
 }
+
+
+def test_every_generator_is_here():
+    public = [getattr(data, name) for name in dir(data) if inspect.isfunction(getattr(data, name))]
+    generators = {f.__name__ for f in public if inspect.signature(f).return_annotation is data.Split}
+    assert generators == {name.partition(" ")[0] for name in MADE}
 
 
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE.keys())
@@ -81,7 +94,7 @@ def test_mixture_surrounds_its_centres():
 def test_label_noise():
     y = np.tile([1.0, -1.0], 5000)
     noisy = flipped(y, 0.2, key=0)
-    # A share of 10,000 coins: four standard errors.
+    # The frequency in 10,000 coin flips: four standard errors.
     assert np.mean(noisy != y) == pytest.approx(0.2, abs=4 * 0.4 / 100)
     assert np.array_equal(np.abs(noisy), np.abs(y))
     assert np.array_equal(flipped(y, 0.0), y)

@@ -6,7 +6,7 @@ import pytest
 from steppe.activations import leaky, quadratic, rectifier
 from steppe.check import ArgumentError
 from steppe.data import multi_index, orthonormal
-from steppe.data._multi_index import Composed, Linear, Polynomial, QuadraticForm, SumOfSingleIndex
+from steppe.data.links import Composed, Linear, Polynomial, QuadraticForm, SumOfSingleIndex
 
 Z = np.random.default_rng(0).normal(size=(20, 2))
 A = np.array([[1.0, 2.0], [2.0, -3.0]])

@@ -1,4 +1,4 @@
-"""Real data: known facts, statistics by another route, targets for each loss. Files are taken where they are."""
+"""Real data: known facts, statistics by another route, targets for each loss. Tests of missing files are skipped."""
 
 import gzip
 import pickle
@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from steppe import data, losses
 from steppe.check import ArgumentError
 from steppe.data import overall, per_channel, per_feature
-from steppe.data._dataset import shuffled
-from steppe.data._formats import content, status_of
+from steppe.data._dataset import random_split
+from steppe.data._files import content, status_of
 from steppe.data._importing import import_folder
 from steppe.data._registry import CIFAR10, HOUSING, MNIST
 
@@ -112,7 +112,7 @@ def test_housing():
     raw = np.stack([income, age, rooms / households, bedrooms / households, people, people / households, lat, lon]).T
     # The first row of fetch_california_housing, from its documentation.
     np.testing.assert_allclose(raw[0], [8.3252, 41, 6.98412698, 1.02380952, 322, 2.55555556, 37.88, -122.23], rtol=1e-8)
-    train, held_out = shuffled(20_640, 1_000, None, 3)
+    train, held_out = random_split(20_640, 1_000, None, 3)
     dataset = data.california_housing(1_000, key=3)
     scaler, target = StandardScaler().fit(raw[train]), StandardScaler().fit(value[train, None])
     np.testing.assert_allclose(dataset.x, scaler.transform(raw[train]), atol=1e-5)
@@ -125,7 +125,7 @@ def test_housing():
 
 def test_breast_cancer():
     features, classes = load_breast_cancer(return_X_y=True)
-    train, held_out = shuffled(569, None, None, 1)
+    train, held_out = random_split(569, None, None, 1)
     dataset = data.breast_cancer(key=1)
     scaler = StandardScaler().fit(features[train])
     np.testing.assert_allclose(dataset.x_test, scaler.transform(features[held_out]), rtol=1e-5, atol=1e-5)
@@ -196,11 +196,11 @@ def test_scaling_by_numpys_own_statistics(scaling, dtype):
 
 
 def test_idx_by_hand():
-    from steppe.data._real import idx
+    from steppe.data._real import read_idx
 
     pixels = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     content = bytes([0, 0, 8, 3]) + b"".join(int(k).to_bytes(4, "big") for k in pixels.shape) + pixels.tobytes()
-    np.testing.assert_array_equal(idx(content, "images"), pixels)
+    np.testing.assert_array_equal(read_idx(content, "images"), pixels)
     for wrong in (content[:-1], content + b"x", b"", gzip.compress(content), bytes([0, 0, 13, 3]) + content[4:]):
-        with pytest.raises(data.DataError, match="no idx file"):
-            idx(wrong, "images")
+        with pytest.raises(data.DataError, match="not an idx file"):
+            read_idx(wrong, "images")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import steppe
 from steppe import losses, until
 from steppe.check import ArgumentError
-from steppe.dynamics import GD
-from steppe.dynamics._minima import active_set, minima
+from steppe.dynamics import GD, minima
+from steppe.kernels.one_hidden import active_set
 from steppe.networks import OneHidden
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import steppe
-from steppe import data, losses, networks, until, when
+from steppe import activations, data, losses, networks, until, when
 from steppe.dynamics._flow import RKC2, Flow
 from steppe.dynamics._flow.method import SAFETY
 from steppe.dynamics._flow.radius import SETTLED
@@ -140,7 +140,7 @@ def test_settling_does_not_hide_a_radius_that_is_too_small(share, stiff):
 @pytest.mark.parametrize("time", [0.3, 1.0, 3.0])
 def test_the_end_of_a_flow_is_not_passed_by_settling(time):
     """Wherever it ends, with kinks all around: the time is met to the bit."""
-    net = networks.CNN((4, 4), networks.relu, batch_norm=True)
+    net = networks.CNN((4, 4), activations.relu, batch_norm=True)
     problem, _ = build(net, data.digits(60), losses.cross_entropy)
     ended = steppe.run(problem, Flow(1e-2), stop=until.time(time))
     assert ended.records["time"][-1] == time
@@ -149,7 +149,7 @@ def test_the_end_of_a_flow_is_not_passed_by_settling(time):
 def test_the_loss_falls_along_the_flow_of_a_network_with_kinks_everywhere():
     """Along a flow dL/dt = −‖g‖². Without settling ‖g‖² is more than twice what the loss has fallen by a time in 11% of
     these steps; with it in 1.3%."""
-    net = networks.CNN((4, 4), networks.relu, batch_norm=True)
+    net = networks.CNN((4, 4), activations.relu, batch_norm=True)
     problem, _ = build(net, data.digits(60), losses.cross_entropy)
     loss, square = jax.jit(problem.loss), jax.jit(lambda w: jnp.sum(jax.grad(problem.loss)(w) ** 2))
     record = {"loss": lambda p, w: loss(w), "square": lambda p, w: square(w)}

@@ -1,3 +1,5 @@
+"""Panels and their series, places, spans and legends; the table; and what a user sees of the package."""
+
 import numpy as np
 
 from steppe import figures
@@ -35,3 +37,32 @@ def test_series_places_and_spans():
 def test_no_labels_no_legend():
     bare = {"x": "a", "y": "b", "series": [{"x": [1], "y": [1], "kind": "crosses", "colour": "pink"}]}
     assert figures.panels({"title": "", "panels": [bare]}).axes[0].get_legend() is None
+
+
+def test_a_table_has_its_head_and_its_rows():
+    figure = figures.table({"title": "t", "head": ["a", "b"], "rows": [["1", "2"], ["3", "4"]]})
+    (drawn,) = figure.axes[0].tables
+    shown = {at: cell.get_text().get_text() for at, cell in drawn.get_celld().items()}
+    assert shown == {(0, 0): "a", (0, 1): "b", (1, 0): "1", (1, 1): "2", (2, 0): "3", (2, 1): "4"}
+
+
+def test_a_grid_of_rates_has_one_legend_and_empty_places():
+    series = [{"x": [1, 2], "y": [3, 4], "kind": "squares", "colour": "red", "label": "runs"}]
+    edge = {"at": 2.0, "label": "edge", "colour": "ink", "style": "--"}
+    panel = {
+        "x": "rate",
+        "y": "loss",
+        "series": series,
+        "places": [edge],
+        "levels": [edge | {"label": "level"}],
+        "top": 9,
+    }
+    figure = figures.rates({"title": "t", "grid": [[panel, panel], [None, panel]]})
+    assert [axis.get_visible() for axis in figure.axes] == [True, True, False, True]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["runs", "level", "edge"]
+    assert figure.axes[0].get_ylim() == (0, 9)
+
+
+def test_the_package_shows_figures_only():
+    public = {name for name in dir(figures) if not name.startswith("_")}
+    assert all(callable(getattr(figures, name)) for name in public)

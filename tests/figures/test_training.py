@@ -1,3 +1,5 @@
+"""Training curves, and the files of a figure."""
+
 import json
 
 import numpy as np

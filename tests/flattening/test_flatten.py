@@ -11,14 +11,14 @@ import steppe
 from steppe.activations import softplus, tanh
 from steppe.check import ArgumentError
 from steppe.flattening import Neurons
-from steppe.flattening._neurons import Arrays, exponents
+from steppe.flattening._neurons import Arrays
 from steppe.networks import MLP, LayerNorm, SimBN, SimLN, TwoLayer
 
 
 @pytest.mark.parametrize("name", NETS)
 def test_laws(name):
-    """The same function, the value of autodiff, certified, not above what came, once is enough, and no rescaling of
-    the input matters."""
+    """The function stays the same, autodiff gives the same value, the gap is small, a second call changes nothing, and
+    the result does not depend on how the input is rescaled."""
     p = problem(name)
     before, scale = dense(p, p.w0), np.max(np.abs(p.y))
     for measure in ("trace", "sharpness"):
@@ -35,17 +35,17 @@ def test_laws(name):
         moved = rescaled(p, best.layers, p.w0, 1)
         assert dense(p, moved)[measure] > 10 * best.before
         other = steppe.flatten(p, moved, measure=measure, layers=LAYERS.get(name))
-        # Both are within their gap of one number; 1e-6 is the law asked for.
+        # Both are within their gaps of one number; the law is 1e-6.
         assert other.value == pytest.approx(best.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("measure", ["trace", "sharpness"])
 @pytest.mark.parametrize("name", ["mlp", "residual", "cubic"])
 def test_search_finds_nothing_below(name, measure):
-    """BFGS and random points over the scales, on numbers from autodiff."""
+    """BFGS over the scales, with values from autodiff."""
     p = problem(name, seed=3)
     best = steppe.flatten(p, p.w0, measure=measure, layers=LAYERS.get(name))
-    A, widths = exponents(Arrays.of(p.unravel), best.layers, p.w0.size)
+    A, widths = Arrays.of(p.unravel).exponents(best.layers)
     J = np.asarray(jacobian(p.predict, p.unravel)(p.w0, p.x)[0]) / np.sqrt(N)
 
     def value(t):
@@ -54,7 +54,7 @@ def test_search_finds_nothing_below(name, measure):
 
     found = np.exp(minimize(value, np.zeros(sum(widths)), method="BFGS").fun)
     assert found >= best.lower * (1 - 1e-12)
-    # The trace is smooth and BFGS gets there; at a multiple eigenvalue it stalls above.
+    # The trace is smooth and BFGS finds its minimum; at a multiple eigenvalue it stops above it.
     assert found == pytest.approx(best.value, rel=1e-7 if measure == "trace" else 0.05)
 
 
@@ -62,7 +62,7 @@ def test_search_finds_nothing_below(name, measure):
     "loss", [steppe.losses.mse, steppe.losses.logistic(smoothing=0.1), steppe.losses.cross_entropy]
 )
 def test_other_losses(loss):
-    """Any loss that is convex in the outputs: its own Hessian there, by autodiff."""
+    """Any loss that is convex in the outputs, with its Hessian by autodiff."""
     p = problem("stack")
     y = np.arange(N) % 2 if loss.name == "cross_entropy" else np.where(np.asarray(p.y) > 0, 1.0, -1.0)
     p = steppe.Problem(p.predict, p.unravel(p.w0), p.x, y, loss)
@@ -104,6 +104,11 @@ def test_two_layers_of_higher_degree_by_hand(c):
     assert best.layers[0].degree == c
 
 
+def test_w_is_w0_unless_given():
+    p = problem("two_layer")
+    np.testing.assert_array_equal(steppe.flatten(p).w, steppe.flatten(p, p.w0).w)
+
+
 def test_single_precision():
     p = problem("two_layer", dtype=np.float32)
     best, exact = steppe.flatten(p, p.w0), problem("two_layer")
@@ -113,7 +118,7 @@ def test_single_precision():
 
 
 def test_neurons_that_do_nothing():
-    """Switched off where zero does it, left alone where no training point activates them."""
+    """A neuron whose outgoing weights are zero is switched off; one that no example activates stays unchanged."""
     params = {"W1": np.ones((3, 1)), "b1": np.array([0.0, -9.0, 1.0]), "W2": np.array([2.0, 1.0, 0.0])}
     x = np.array([[1.0], [2.0]])
     p = steppe.Problem(TwoLayer(), params, x, TwoLayer()(params, x), steppe.losses.half_mse)
@@ -138,8 +143,8 @@ def test_a_network_that_is_dead_on_all_examples():
 
 
 def test_a_cost_without_a_minimum():
-    """Two outgoing weights that cancel: the neuron has no slope inward and a cost outward, the smaller the larger
-    they are. It is named, and its cost is the gap."""
+    """Two outgoing weights that cancel: the loss has no slope in the incoming weight of the neuron, and one in the
+    outgoing weights that falls as they grow. The neuron is named, and its curvature is the gap."""
     params = {"W1": np.array([[1.0]]), "W2": np.array([[1.0], [1.0]]), "W3": np.array([1.0, -1.0])}
     p = steppe.Problem(MLP(3, bias=False), params, np.ones((1, 1)), np.zeros(1), steppe.losses.half_mse)
     best = steppe.flatten(p, p.w0)
@@ -151,9 +156,13 @@ def test_a_cost_without_a_minimum():
 @pytest.mark.parametrize(
     ("network", "params", "message"),
     [
-        (MLP(3, activation=tanh), None, "neurons of W1, b1 do"),
+        (MLP(3, activation=tanh), None, "neurons of W1, b1 are rescaled"),
         (TwoLayer(activation=softplus), None, "positively homogeneous"),
-        (lambda p, x: jnp.tanh(jax.nn.relu(x @ p[0].T) @ p[1].T) @ p[2], [(M, D), (M, M), (M,)], "neurons of 1 do"),
+        (
+            lambda p, x: jnp.tanh(jax.nn.relu(x @ p[0].T) @ p[1].T) @ p[2],
+            [(M, D), (M, M), (M,)],
+            "neurons of 1 are rescaled",
+        ),
         (SimBN(np.eye(D)), None, "direction of W1, b1 only"),
         (SimLN(eps=1e-3), None, "direction of W1, b1 only"),
         (LayerNorm(), None, "direction of W1, b1 only"),
@@ -176,7 +185,7 @@ def test_refused(network, params, message):
         ({"layers": [Neurons({"W1": 0}, {"W2": 0})]}, "layers must be neurons that can be rescaled"),
         ({"layers": [Neurons({"W1": 0}, {"W3": 0})]}, "Did you mean 'W2'"),
         ({"layers": [Neurons({"W1": 2}, {"W2": 0})]}, "axis of 'W1'"),
-        ({"layers": [Neurons({"W1": 1}, {"W2": 0})]}, "a multiple on the way out"),
+        ({"layers": [Neurons({"W1": 1}, {"W2": 0})]}, "a multiple of it on the way out"),
     ],
 )
 def test_wrong_arguments(change, message):

@@ -1,4 +1,4 @@
-"""The flattest interpolator by its dual, by HiGHS and cvxpy, and by a search that must lose."""
+"""The flattest interpolator by its dual, by HiGHS and by cvxpy; a random search finds nothing flatter."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from steppe.activations import leaky, quadratic, rectifier, relu_power
 from steppe.check import ArgumentError
-from steppe.flattening._interpolator import NoInterpolatorError, features, flattest_interpolator
+from steppe.flattening import NoInterpolatorError, features, flattest_interpolator
 
 FAMILY = [rectifier, leaky(0.1), relu_power(1.3), quadratic, relu_power(3)]
 
@@ -25,10 +25,10 @@ def test_certified_and_not_beaten(seed, sigma, tau):
     phi, q, p, y = program(sigma, seed)
     best = flattest_interpolator(phi, y, q, p, tau=tau)
     assert 0 <= best.gap <= 1e-7
-    # Fitted to rounding, which grows with the size of what cancels.
+    # Fitted up to rounding, which grows with the size of the terms that cancel.
     size = np.linalg.norm(np.abs(phi) @ np.abs(best.a))
     assert best.residual <= tau + 1e-10 * size
-    # The bound computed by itself: y·λ − τ‖λ‖ − Σ max_a (s a − q |a|^p).
+    # The bound, computed here from the multiplier: y·λ − τ‖λ‖ − Σ max_a (s a − q |a|^p).
     s = np.abs(phi.T @ best.multiplier)
     used = q > 0
     if p == 1:
@@ -62,7 +62,7 @@ def test_cvxpy_finds_the_same(sigma, tau):
     a = cp.Variable(len(q))
     cost = q @ (cp.abs(a) if p == 1 else cp.power(cp.abs(a), p))
     expected = cp.Problem(cp.Minimize(cost), [cp.norm(phi @ a - y) <= tau]).solve(solver=cp.CLARABEL)
-    # Clarabel's 1e-8, less what the cone of the power p loses.
+    # Clarabel stops at 1e-8, and the cone of the power p loses some digits.
     assert flattest_interpolator(phi, y, q, p, tau=tau).flatness == pytest.approx(expected, rel=1e-5)
 
 
@@ -87,7 +87,7 @@ def test_no_interpolator(sigma):
     away = np.linalg.norm(y - phi @ np.linalg.lstsq(phi, y)[0])
     with pytest.raises(NoInterpolatorError, match="no interpolator exists: 3 neurons span"):
         flattest_interpolator(phi, y, q, p)
-    with pytest.raises(NoInterpolatorError, match="nothing comes within"):
+    with pytest.raises(NoInterpolatorError, match="no outer weights come within"):
         flattest_interpolator(phi, y, q, p, tau=0.9 * away)
     best = flattest_interpolator(phi, y, q, p, tau=1.1 * away)
     assert best.residual <= 1.1 * away * (1 + 1e-12)
@@ -95,7 +95,7 @@ def test_no_interpolator(sigma):
 
 
 def test_repeated_examples_and_dead_neurons():
-    """Φ of less than full rank that y respects, and a column of zeros with q = 0."""
+    """Φ without full rank, y in its range, and a column of zeros with q = 0."""
     phi, q, p, y = program(rectifier, 4)
     once = flattest_interpolator(phi, y, q, p)
     doubled = np.column_stack([np.vstack([phi, phi]), np.zeros(12)])
@@ -110,7 +110,7 @@ def test_repeated_examples_and_dead_neurons():
         (lambda: flattest_interpolator([[1.0]], [1.0], [1.0], 3.0), "p must be from 1 to 2"),
         (lambda: flattest_interpolator([[1.0]], [1.0], [-1.0], 1.0), "q must be > 0"),
         (lambda: flattest_interpolator([1.0], [1.0], [1.0], 1.0), "phi must be of shape"),
-        (lambda: flattest_interpolator([[1.0]], [1.0, 2.0], [1.0], 1.0), "one label an example"),
+        (lambda: flattest_interpolator([[1.0]], [1.0, 2.0], [1.0], 1.0), "one label for each example"),
         (lambda: flattest_interpolator([[1.0]], [1.0], [1.0], 1.0, tau=-1.0), "tau must be"),
         (lambda: features([[1.0, 2.0]], [[1.0]], rectifier), "as wide as x"),
         (lambda: features([[1.0]], [[1.0]], rectifier, b=[1.0, 2.0]), "b must be"),

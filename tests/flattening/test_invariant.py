@@ -1,4 +1,4 @@
-"""The least trace and the least sharpness do not know which rescaling of a network came."""
+"""The least trace and the least sharpness are the same for every rescaling of a network."""
 
 import numpy as np
 import pytest

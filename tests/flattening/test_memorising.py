@@ -1,4 +1,4 @@
-"""Memorising solutions: one neuron a point, as flat as the bound, and worthless on inputs never seen."""
+"""Memorising solutions: one neuron for each point, as flat as the bound, and wrong on all other inputs."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,9 +6,8 @@ import pytest
 import theory_nets as nets
 
 from steppe.check import ArgumentError
-from steppe.flattening import _memorising as memorising
-from steppe.flattening import _separating as separating
-from steppe.papers.wen2023.theory import bounds, smoothing
+from steppe.flattening import memorising, separating
+from steppe.papers.wen2023.theory import bounds
 
 
 def hypercube(rng, d, n):
@@ -26,7 +25,7 @@ def circle(rng, d, n):
 
 
 def labels(rng, n):
-    """Any size, both signs, and a zero."""
+    """Labels of any size and both signs, and a zero."""
     y = rng.normal(size=n) * 10.0 ** rng.integers(-2, 2, n)
     y[rng.integers(n)] = 0 if n > 1 else 2.0
     return y
@@ -157,7 +156,7 @@ def test_logistic_loss_has_the_same_flattest_points():
     p = 0.2
     x = hypercube(np.random.default_rng(2), 5, 7)
     y = x[:, 0] * x[:, 1]
-    params = memorising.two_layer(x, smoothing.target(y, p))
+    params = memorising.two_layer(x, bounds.logistic_target(y, p))
 
     def loss(f, y):
         return (1 - p) * jnp.logaddexp(0.0, -y * f) + p * jnp.logaddexp(0.0, y * f)

@@ -7,19 +7,18 @@ import pytest
 from flatten_nets import LAYERS, dense, problem
 
 import steppe
-from steppe.flattening import Rescaling, balance, compressed, flattest
-from steppe.flattening import _flatten as solvers
-from steppe.flattening import _jacobian as curvature
-from steppe.flattening._jacobian import Jacobian
+from steppe.flattening import Rescaling, balance, exponents, flattest
+from steppe.flattening._jacobian import Jacobian, root
 from steppe.flattening._least_sharpness import tracked
-from steppe.flattening._neurons import Arrays, exponents
+from steppe.flattening._neurons import Arrays
+from steppe.flattening._rescaling import compressed
 
 
 def form(name, seed=0):
     p = problem(name, seed)
     layers = steppe.flatten(p, p.w0, layers=LAYERS.get(name)).layers
-    A, _ = exponents(Arrays.of(p.unravel), layers, p.w0.size)
-    return p, Rescaling(curvature.root(p, p.w0), A)
+    A, _ = Arrays.of(p.unravel).exponents(layers)
+    return p, Rescaling(root(p, p.w0), A)
 
 
 class Dense:
@@ -39,7 +38,7 @@ def test_products_with_blocks(name):
     p, whole = form(name)
     rng, kept = np.random.default_rng(0), np.arange(p.w0.size) % 3 > 0
     B = Jacobian.of(p, p.w0, kept)
-    V, Y = rng.normal(size=(B.rows, 3)), rng.normal(size=(kept.sum(), 14))  # more than are multiplied at a time
+    V, Y = rng.normal(size=(B.rows, 3)), rng.normal(size=(kept.sum(), 14))  # more than one block
     expected = whole.jacobian[:, kept]
     np.testing.assert_allclose(B.pull(V), expected.T @ V, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(B.push(Y), expected @ Y, rtol=1e-12, atol=1e-12)
@@ -58,17 +57,17 @@ def test_compressed_is_the_same_matrix(name):
 
 @pytest.mark.parametrize("rows", [30, 70])
 def test_tracked_vectors_reach_the_minimum_of_all_rows(rows):
-    """A planted chain of two hidden layers with more rows than vectors are tracked."""
+    """A planted chain of two hidden layers with more rows than tracked vectors."""
     rng = np.random.default_rng(rows)
     sides = [np.full(3, -1), np.arange(4), 4 + np.arange(4), np.full(2, -1)]
     pairs = list(pairwise(sides))
     src = np.concatenate([np.tile(a, len(b)) for a, b in pairs])
     dst = np.concatenate([np.repeat(b, len(a)) for a, b in pairs])
-    A = steppe.papers.mulayoff2021.theory.flattest.exponents(src, dst, 8)
+    A = exponents(src, dst, 8)
     whole = Rescaling(rng.normal(size=(rows, len(src))) * np.exp(rng.normal(size=len(src))), A)
     exact = flattest(whole, rtol=1e-9)
     best = tracked(Dense(whole.jacobian), A, balance(A, whole.weights(np.eye(rows))), rtol=1e-6)
-    assert best.lower <= exact.value * (1 + 1e-12)  # a bound, whatever was found
+    assert best.lower <= exact.value * (1 + 1e-12)  # a bound for any t
     assert best.lower == pytest.approx(exact.value, rel=2e-6)
     assert best.ritz == pytest.approx(exact.value, rel=2e-6)
     top = np.linalg.eigvalsh(whole.gram(best.t))[-1]
@@ -81,19 +80,19 @@ def test_tracked_vectors_reach_the_minimum_of_all_rows(rows):
 def test_flatten_by_products(name, monkeypatch):
     p = problem(name)
     exact = steppe.flatten(p, p.w0, measure="sharpness", layers=LAYERS.get(name))
-    monkeypatch.setattr(solvers, "_SLOPES", 0)
+    monkeypatch.setattr("steppe.flattening._flatten._SLOPES", 0)
     best = steppe.flatten(p, p.w0, measure="sharpness", layers=LAYERS.get(name))
     assert best.lower <= exact.value * (1 + 1e-12)  # a bound, up to the rounding of the other's value
-    assert best.value == pytest.approx(exact.value, rel=1e-3)  # the gap asked for
+    assert best.value == pytest.approx(exact.value, rel=1e-3)  # the gap of this route
     assert best.gap <= 1e-3
     assert best.lower <= best.value <= best.upper
-    assert best.value == pytest.approx(dense(p, best.w)["sharpness"], rel=2e-4)  # what is left to λ_max of that
+    assert best.value == pytest.approx(dense(p, best.w)["sharpness"], rel=2e-4)  # the part of the gap for λ_max
     assert best.before == pytest.approx(exact.before, rel=2e-4)
 
 
 def test_neurons_that_do_nothing_by_products(monkeypatch):
     """Columns that some direction sends to zero are left out of the bound, not of the value."""
-    monkeypatch.setattr(solvers, "_SLOPES", 0)
+    monkeypatch.setattr("steppe.flattening._flatten._SLOPES", 0)
     network = steppe.networks.TwoLayer()
     params = {"W1": np.ones((3, 1)), "b1": np.array([0.0, -9.0, 1.0]), "W2": np.array([2.0, 1.0, 0.0])}
     x = np.array([[1.0], [2.0]])

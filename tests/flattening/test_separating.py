@@ -1,4 +1,4 @@
-"""Separating vectors: the closed forms and the quadratic program part what they say; an inner point is named."""
+"""Separating vectors: the closed forms and the quadratic program separate all points; an inner point is named."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import theory_nets as nets
 from scipy.optimize import linprog
 
 from steppe.check import ArgumentError
-from steppe.flattening import _separating as separating
+from steppe.flattening import separating
 
 
 def smallest_gap(separation, x):
@@ -16,7 +16,7 @@ def smallest_gap(separation, x):
     return np.min(own[:, None] - products + np.where(np.eye(len(x)) > 0, np.inf, 0), axis=1)
 
 
-def test_hypercube_parts_from_every_corner():
+def test_hypercube_separates_from_every_corner():
     """A gap of 2/√d to all 2^d − 1 others, whichever are in the set."""
     everywhere = nets.cube(5)
     separation = separating.separate(everywhere[:6])
@@ -27,7 +27,7 @@ def test_hypercube_parts_from_every_corner():
 
 
 @pytest.mark.parametrize(("d", "n"), [(2, 5), (3, 20), (10, 60)])
-def test_sphere_and_program_both_part(d, n):
+def test_sphere_and_program_both_separate(d, n):
     x = np.random.default_rng(d).normal(size=(n, d))
     x *= 3 / np.linalg.norm(x, axis=1, keepdims=True)
     for separation in (separating.sphere(x), separating.widest(x)):
@@ -67,14 +67,14 @@ def test_program_is_the_widest():
 
 
 def test_close_neighbours_on_a_circle():
-    """A gap of h²/2 = 5e-9 is parted, far above rounding."""
+    """Points h apart have a gap of h²/2 = 5e-9, far above rounding."""
     angle = np.array([0.0, 1e-4, 2e-4, 2.0])
     x = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     for separation in (separating.sphere(x), separating.widest(x)):
         assert separation.gaps[1] == pytest.approx(1 - np.cos(1e-4), rel=1e-6)
 
 
-def test_what_cannot_be_parted_is_named():
+def test_inseparable_points_are_named():
     with pytest.raises(ArgumentError, match=r"point 1, .* in the convex hull of points"):
         separating.separate([[0.0], [1.0], [3.0]])
     with pytest.raises(ArgumentError, match="without repeated rows; got 'row 0 twice'"):

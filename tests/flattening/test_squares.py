@@ -9,7 +9,7 @@ from flatten_nets import drawn, problem
 
 import steppe
 from steppe.check import ArgumentError
-from steppe.flattening import _jacobian as curvature
+from steppe.flattening._jacobian import diagonal, root
 from steppe.flattening._squares import entries
 
 
@@ -22,7 +22,7 @@ def scanned(params, x):
     return jax.lax.scan(lambda h, W: (jax.nn.relu(h @ W.T), None), x, params["W"])[0]
 
 
-# Name: network, shapes of its parameters and of an input; every array enters in a known way, or one does not.
+# Name: network, shapes of its parameters and of an input. In the first group every array enters in a known way.
 KNOWN = {
     "strides": (
         lambda p, x: conv(x, p["k"], window_strides=(2, 1)).reshape(len(x), -1),
@@ -69,8 +69,9 @@ UNKNOWN = {
     "scanned": (scanned, {"W": (2, 3, 3)}, (3,)),
     "unused": (lambda p, x: x @ p["W"], {"W": (3, 4), "V": (2,)}, (3,)),
 }
-# In pieces of two examples and a ragged one: a kernel, products with a bias at several positions, and no known way. How
-# the pieces are added up is the same for all; the others are whole, which takes half the time to compile.
+# These run in pieces of two examples and a smaller last one: a kernel, products with a bias at several positions, and
+# no known way. The code that adds the pieces is the same for all networks; the others run in one piece, which compiles
+# in half the time.
 PIECES = ("strides", "positions", "tied")
 
 
@@ -83,16 +84,16 @@ def made(predict, shapes, inputs, loss=steppe.losses.half_mse):
 
 
 def same(p, monkeypatch, *, known, pieces=5):
-    """The route of large problems, in pieces of so many examples and a ragged one, against the dense root."""
+    """The route of large problems, in pieces of `pieces` examples and a smaller last one, against the dense root."""
     outputs = jax.eval_shape(p.predictions, p.w0).size // len(p)
     held = entries(p, p.w0, outputs)
     assert (held is not None) == known
-    expected = np.sum(curvature.root(p, p.w0) ** 2, axis=0)
+    expected = np.sum(root(p, p.w0) ** 2, axis=0)
     held = held or outputs * p.w0.size
-    monkeypatch.setattr(curvature, "_SMALL", 0)
-    monkeypatch.setattr(curvature, "_HELD", pieces * held)
+    monkeypatch.setattr("steppe.flattening._jacobian._SMALL", 0)
+    monkeypatch.setattr("steppe.flattening._jacobian._HELD", pieces * held)
     # Sums of at most some hundred squares, in another order.
-    np.testing.assert_allclose(curvature.diagonal(p, p.w0), expected, rtol=1e-12, atol=1e-14 * expected.max())
+    np.testing.assert_allclose(diagonal(p, p.w0), expected, rtol=1e-12, atol=1e-14 * expected.max())
 
 
 @pytest.mark.parametrize("name", [*KNOWN, *UNKNOWN])
@@ -128,6 +129,6 @@ def test_examples_that_see_each_other_need_the_whole_root(monkeypatch):
 
     p = made(centred, {"W": (4, 3), "v": (4, 2)}, (3,))
     same(p, monkeypatch, known=True)
-    monkeypatch.setattr(curvature, "KEPT", 1)
+    monkeypatch.setattr("steppe.flattening._jacobian.KEPT", 1)
     with pytest.raises(ArgumentError, match="Flatten on fewer examples"):
-        curvature.diagonal(p, p.w0)
+        diagonal(p, p.w0)

@@ -15,7 +15,6 @@ from numba.core.dispatcher import Dispatcher
 
 import steppe
 from steppe import kernels
-from steppe.dynamics import _minima as minima_kernel
 from steppe.kernels.training import descend
 
 # Each of the steps adds rounding errors of a few units in the last place of weights around 1.
@@ -43,7 +42,7 @@ def test_near_the_formulas_written_out_and_resumed_the_same(name, move):
 def test_no_function_of_any_kernel_is_compiled_with_fastmath():
     """With it the code of a first run is not that of the cache: the next test sees it for some kernels only."""
     modules = [importlib.import_module(m.name) for m in pkgutil.iter_modules(kernels.__path__, kernels.__name__ + ".")]
-    found = {f for module in (*modules, minima_kernel) for f in vars(module).values() if isinstance(f, Dispatcher)}
+    found = {f for module in modules for f in vars(module).values() if isinstance(f, Dispatcher)}
     assert descend in found
     assert not [f for f in found if f.targetoptions.get("fastmath")]
 

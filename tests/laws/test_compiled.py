@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from steppe import data, losses, networks
+from steppe import activations, data, losses, networks
 from steppe.networks import build
 
 # What JAX compiles with unless told otherwise, which conftest.py does.
@@ -16,7 +16,7 @@ DEFAULT = {
 
 def test_gradients_are_compiled_right():
     """At optimisation level 0 this gradient comes out wrong by a tenth in 32 bits, and its derivative as NaN."""
-    net = networks.CNN((4, 4), networks.relu, batch_norm=True)
+    net = networks.CNN((4, 4), activations.relu, batch_norm=True)
     problem, _ = build(net, data.digits(60), losses.cross_entropy)
     gradient = jax.grad(problem.loss)
     lowered = jax.jit(gradient).lower(problem.w0)

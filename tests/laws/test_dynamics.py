@@ -1,4 +1,4 @@
-"""Laws of every dynamics on every problem."""
+"""Laws of every dynamics on every problem. Every public dynamics has a case in `CASES`, or a test fails."""
 
 from functools import cache
 
@@ -7,13 +7,25 @@ import jax
 import jax.numpy as jnp
 import kernel_oracle as oracle
 import numpy as np
+import optax
 import pytest
-from families import FAMILY, two_layer
+from cases import FAMILY, two_layer
 from oracles import numpy_sam
 
 import steppe
 from steppe import losses, until, when
-from steppe.dynamics import GD, SAM
+from steppe.dynamics import (
+    GD,
+    SAM,
+    Decayed,
+    Dynamics,
+    Flow,
+    HeavyBall,
+    LabelNoise,
+    Optax,
+    Projected,
+    run_many,
+)
 from steppe.kernels.path import block
 
 DYNAMICS = {
@@ -29,6 +41,119 @@ DYNAMICS = {
 def small(bias=True):
     """The two-layer net of most laws: 10 examples, so that the last batch is ragged. Of one size, it compiles once."""
     return two_layer(bias=bias, n=10)
+
+
+ADAM = optax.adam(0.01)
+# One dynamics of each class for every batch size, None for full batches. A flow has no batches.
+CASES = {
+    GD: lambda size: GD(0.05, weight_decay=0.1, batch_size=size),
+    HeavyBall: lambda size: HeavyBall(0.02, 0.5, size),
+    SAM: lambda size: SAM(0.02, 0.1, size),
+    Optax: lambda size: Optax(ADAM, size),
+    Decayed: lambda size: Decayed(GD(0.05, batch_size=size), {"W1"}, 0.01),
+    Projected: lambda size: Projected(GD(0.05, batch_size=size), {"W1", "b1"}, 3.0),
+    LabelNoise: lambda size: LabelNoise(GD(0.05, batch_size=size), 0.1),
+    Flow: lambda size: Flow(1e-4),
+}
+IN_STEPS = [kind for kind in CASES if not kind.in_time]
+
+
+def subclasses(kind):
+    for child in kind.__subclasses__():
+        yield child
+        yield from subclasses(child)
+
+
+def test_every_dynamics_has_a_case():
+    public = {value for value in vars(steppe.dynamics).values() if isinstance(value, type)}
+    found = {kind for kind in subclasses(Dynamics) if kind.__module__.startswith("steppe.")}
+    assert found <= public
+    assert found == set(CASES)
+
+
+def stopped(move):
+    return until.time(1.0) if move.in_time else until.steps(25)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_same_key_is_the_same_run(kind):
+    p, move = small(), CASES[kind](3)
+    runs = [steppe.run(p, move, stop=stopped(move), key=key, use_kernels=False) for key in (1, 1, 2)]
+    np.testing.assert_array_equal(runs[0].w, runs[1].w)
+    assert np.array_equal(runs[0].w, runs[2].w) == move.in_time  # the key decides the batches; a flow has none
+
+
+@pytest.mark.parametrize("kind", IN_STEPS)
+def test_a_compiled_step_is_an_eager_step(kind):
+    """Compiled, sums may be rounded in another order."""
+    p, move = small(), CASES[kind](3)
+    state, index = move.start(p, p.w0), jnp.array([4, 0, 7])
+    eager, compiled = (step(p, state, index, key=jax.random.key(1)) for step in (move.step, eqx.filter_jit(move.step)))
+    for a, b in zip(jax.tree.leaves(eager), jax.tree.leaves(compiled), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", IN_STEPS)
+def test_many_runs_are_a_loop_of_runs(kind):
+    p, move = small(), CASES[kind](None)
+    starts = np.stack([p.w0, 0.5 * p.w0])
+    many = run_many(p, move, starts, stop=until.steps(15), key=4)
+    for k, start in enumerate(starts):
+        one = steppe.run(p, move, start, stop=until.steps(15), key=4, use_kernels=False)
+        np.testing.assert_allclose(many.w[k], one.w, rtol=1e-10, atol=1e-13)
+        assert (many.outcome[k], many.steps[k]) == (one.outcome, one.steps)
+
+
+class Killing:
+    """A checkpoint that ends the run at its second save."""
+
+    def __init__(self):
+        self.saves, self.kept = 0, None
+
+    def load(self):
+        return self.kept
+
+    def due(self):
+        return True
+
+    def save(self, arrays):
+        self.saves += 1
+        self.kept = {name: np.array(array) for name, array in arrays.items()}
+        if self.saves == 2:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_killed_run_resumes_to_the_bit(kind):
+    p, move = small(), CASES[kind](3)
+
+    def go(checkpoint=None):
+        chosen = when.times([0.1, 0.5]) if move.in_time else when.every(steps=4)
+        return steppe.run(p, move, stop=stopped(move), when=chosen, checkpoint=checkpoint, key=1, use_kernels=False)
+
+    whole, checkpoint = go(), Killing()
+    with pytest.raises(KeyboardInterrupt):
+        go(checkpoint)
+    again = go(checkpoint)
+    np.testing.assert_array_equal(whole.w, again.w)
+    assert (whole.steps, whole.gradients, whole.outcome) == (again.steps, again.gradients, again.outcome)
+    for name, column in whole.records.items():
+        np.testing.assert_array_equal(column, again.records[name])
+
+
+@pytest.mark.parametrize("kind", IN_STEPS)
+def test_a_batch_of_all_examples_is_a_full_batch(kind):
+    p = small()
+    ends = [steppe.run(p, CASES[kind](size), stop=until.steps(5), use_kernels=False).w for size in (len(p), None)]
+    np.testing.assert_array_equal(*ends)
+
+
+def test_the_flow_is_the_limit_of_gradient_descent():
+    """The distance of gradient descent from the flow is of first order in the rate."""
+    p = FAMILY["tanh-half-mse"]()
+    flow = np.asarray(steppe.run(p, Flow(1e-6), stop=until.time(1.0)).w)
+    gaps = [np.linalg.norm(steppe.run(p, GD(1 / n), stop=until.steps(n)).w - flow) for n in (200, 800)]
+    assert gaps[0] / gaps[1] == pytest.approx(4, rel=0.05)
 
 
 # A loop sees a problem through the loss of all examples and that of a batch: every problem with a dynamics of each

@@ -12,9 +12,9 @@ from kernel_family import DYNAMICS, FAMILY, KEY, LOGISTIC, LOSSES, NOISY, PROJEC
 import steppe
 from steppe import kernels, losses, until
 from steppe.dynamics import GD, SAM, LabelNoise, Projected
-from steppe.dynamics._generic import Generic
-from steppe.outcome import Halt
+from steppe.dynamics._base import Generic
 from steppe.networks import MLP, BatchNorm, LayerNorm, SimBN, SimLN, TwoLayer
+from steppe.outcome import Halt
 
 ARCHITECTURES = ("two-layer", "sim-ln", "three-layer", "sim-bn")
 

@@ -3,10 +3,10 @@
 import jax
 import numpy as np
 import pytest
-from families import two_layer
+from cases import two_layer
 
 import steppe
-from steppe import measures, rates, until
+from steppe import Accuracy, measures, rates, until
 from steppe.check import ArgumentError
 from steppe.dynamics import GD, SAM, LabelNoise, run_many
 
@@ -22,12 +22,12 @@ RANDOM = {
     "1-SAM": run(SAM(0.01, 0.1)),
     "batches": run(GD(0.01, batch_size=2)),
     "label noise": run(NOISY),
-    "run_many": lambda key: run_many(ONE, NOISY, w=np.stack([ONE.w0] * 2), steps=4, key=key).w,
+    "run_many": lambda key: run_many(ONE, NOISY, w=np.stack([ONE.w0] * 2), stop=until.steps(4), key=key).w,
     "random direction": lambda key: (
-        measures.random_direction_sharpness(ONE, ONE.w0, max_evaluations=128, key=key).value
+        measures.random_direction_sharpness(ONE, accuracy=Accuracy(0.1, max_matvecs=128), key=key).value
     ),
-    "sharpness": lambda key: measures.sharpness(ONE, ONE.w0, rtol=0.1, key=key).value,
-    "tracker": lambda key: measures.Tracker(rtol=0.1, key=key)(ONE, ONE.w0).value,
+    "sharpness": lambda key: measures.sharpness(ONE, accuracy=Accuracy(0.1), key=key).value,
+    "tracker": lambda key: measures.Tracker(accuracy=Accuracy(0.1), key=key)(ONE).value,
     "critical_rate": lambda key: steppe.critical_rate(ONE, losses=[1e3], key=key)[0].initial_sharpness,
     "sweep": lambda key: rates.sweep(ONE, [1e-3], goals=[1e3], key=key).ends["sharpness"],
 }
@@ -52,7 +52,7 @@ def test_many_keys_at_once():
     start = np.stack([ONE.w0] * 3)
     wanted = [np.asarray(run(NOISY)(key)) for key in (1, 2, 3)]
     for keys in ([1, 2, 3], np.arange(1, 4), range(1, 4), jax.vmap(jax.random.key)(np.arange(1, 4))):
-        found = run_many(ONE, NOISY, w=start, steps=4, key=keys).w
+        found = run_many(ONE, NOISY, w=start, stop=until.steps(4), key=keys).w
         np.testing.assert_allclose(found, wanted, rtol=1e-11)  # a batch rounds differently
 
 

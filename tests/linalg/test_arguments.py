@@ -119,7 +119,7 @@ def test_counts():
         lanczos(identity, 3, np.ones(3), steps=4)
     with pytest.raises(ArgumentError, match="basis must be a whole number ≥ 4"):
         largest(identity, 30, basis=2, key=0)
-    with pytest.raises(ArgumentError, match="max_matvecs must be a whole number ≥ 11; got 10. Each pair takes"):
+    with pytest.raises(ArgumentError, match=r"max_matvecs must be a whole number ≥ 11; got 10\. Each pair takes"):
         top_eigenpairs(identity, 100, 10, accuracy=Accuracy(1e-3, max_matvecs=10), key=0)
     for routine in (hutchinson, hutchpp, xtrace):
         with pytest.raises(ArgumentError, match=r"max_matvecs must be .*Fewer probes cannot carry"):

@@ -26,7 +26,7 @@ def test_kernel_equals_the_recurrence(steps):
     tail = t.beta[-1] * weights[-1]
     for mu in theta[-1] + np.array([1e-3, 0.1, 1.0, 10.0]):
         ours = Christoffel(theta, tail, np.empty(0), np.log(t.beta).sum()).log_kernel(mu)
-        # Both lose digits to the nearness of a root, 1e-3 of the scale, once a step.
+        # In every step both lose digits, because a root is as near as 1e-3 of the scale.
         assert abs(ours - np.log(recurrence(t.alpha, t.beta, mu))) <= 1e-9
 
 
@@ -75,9 +75,9 @@ def test_the_confidence_is_used_up():
     assert abs(np.mean(kept) - (1 - delta)) <= 4 * np.sqrt(delta * (1 - delta) / trials)
 
 
-def test_failures_of_the_bound_are_mostly_found_out():
-    """With confidence 0.4, of which the bound may use up 0.3: where the start has too little weight on its own Ritz
-    vector, `largest` goes by the residual. 1.2% misses were measured; 3% is four standard errors above."""
+def test_most_failures_of_the_bound_are_noticed():
+    """At confidence 0.4 the bound may fail with probability 0.3. If the start has too little weight on its own Ritz
+    vector, `largest` uses the residual instead. 1.2% misses were measured; 3% is four standard errors above."""
     d = isolated(61)
     found = [largest(lambda v: d * v, 61, accuracy=Accuracy(1e-2, 0.4), key=i).estimate for i in range(600)]
     missed = np.mean([not e.lower <= 1 <= e.upper for e in found])

@@ -7,8 +7,8 @@ from planted import SPECTRA, plant, spectrum
 from steppe.estimate import Accuracy
 from steppe.linalg import hutchinson, hutchpp, largest, smallest, spectral_norm, xtrace
 
-# The nominal share, not less: the intervals are wider than they need be, and miss once in 400 or never. Ones that miss
-# three times in 100 would pass once in 100.
+# The nominal share: the intervals are wider than necessary, and miss once in 400 or never. Intervals that miss three
+# times in 100 would pass this test once in 100 runs.
 TRIALS, COVERED = 400, 396
 NAMES = list(SPECTRA)
 
@@ -37,7 +37,7 @@ def test_extreme_eigenvalues(routine):
 
 
 def test_warm_starts_from_wrong_vectors():
-    """The start is the second eigenvector: the certificate may not be led astray."""
+    """The start is the second eigenvector: the certificate must hold."""
     covered, rng = 0, np.random.default_rng(0)
     for A, d, key in trials([12, 50], count=220):
         start = np.linalg.eigh(A)[1][:, -2] if key % 3 == 0 else rng.standard_normal(len(d))

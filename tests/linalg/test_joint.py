@@ -1,4 +1,4 @@
-"""What is done in small matrices is what the long vectors say."""
+"""The small matrices agree with the long vectors."""
 
 import numpy as np
 import pytest
@@ -60,8 +60,8 @@ def test_a_blend_is_the_ritz_problem_with_the_products_that_are_known(family, co
     kept = sizes**2 > 0.5
     S = (U[:, kept] / sizes[kept]).T @ outside
     V = np.vstack([full.rows[1:], S])
-    # A on the span of the rows but the first. Where both sides are outside, what is missing to the earlier values: with
-    # all that is known of s A s put together, s_i A s_j must be old_i δ_ij again.
+    # A on the span of all rows but the first. For two rows outside only the earlier values are known: with the known
+    # parts of s_i A s_j they must give old_i δ_ij again.
     inside = stale @ full.rows.T
     across = inside @ full.rows @ A @ outside.T
     missing = np.diag(old) - inside @ full.H @ inside.T - across - across.T

@@ -1,4 +1,4 @@
-"""Products in float32: the interval knows, and a float64 basis stays orthonormal."""
+"""Products in float32: the interval includes their rounding."""
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +57,7 @@ def test_a_stated_precision_widens_the_interval():
 
 
 def test_noise_that_shows_as_asymmetry_is_in_the_interval():
-    """A product that is less exact than its dtype says betrays itself by ⟨u, Av⟩ ≠ ⟨Au, v⟩."""
+    """A product that is less exact than its dtype shows ⟨u, Av⟩ ≠ ⟨Au, v⟩, which widens the interval."""
     d, rng = np.linspace(0.0, 1.0, 200), np.random.default_rng(0)
 
     def noisy(v):

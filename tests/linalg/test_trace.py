@@ -92,7 +92,7 @@ def test_spread_of_the_probes_is_the_variance():
 
 
 def test_multiplier_calibrates_rank_one():
-    """λχ² probes, the farthest from normal: the stated failure probability is met, and used up."""
+    """λχ² probes, the farthest from normal: failures are at most the stated probability, and not far below it."""
     rng, n, delta, trials = np.random.default_rng(0), 12, 0.05, 20_000
     y = rng.chisquare(n, trials) / n
     failed = np.mean(np.abs(1 - y) > multiplier(n, delta) * np.sqrt(2 * y / n))
@@ -135,7 +135,7 @@ def test_leave_one_out_equals_its_definition_and_matfree():
 
 
 def test_no_more_probes_than_there_is_room_for():
-    """Four vectors of float64 a probe; an interval needs a few in any case."""
+    """A probe needs four float64 vectors; an interval needs a few probes in any case."""
     u = np.random.default_rng(0).normal(size=2000)
 
     def product(v):

@@ -51,14 +51,14 @@ def grown(values):
     return follow((v * np.diag(spectrum_with(0.4, 1.0)) for v in values), Tracker(P, key=0))
 
 
-def test_an_isolated_leader_takes_two_products_and_the_next_one_every_other_time():
-    """It, and one for the watch; the next one too until the growth is known."""
+def test_an_isolated_leader_takes_two_products_and_the_second_vector_every_other_time():
+    """One product for the leader and one for the watch; the second vector too until the growth is known."""
     history = grown(1 + 0.01 * np.arange(12))
     assert [e.matvecs for e, _ in history[1:]] == [3, 3, 3, 2, 3, 2, 3, 2, 3, 2, 3]
     assert all(tracker.settled for _, tracker in history)
 
 
-def test_the_next_one_is_always_watched_where_growth_slows():
+def test_the_second_vector_is_always_multiplied_when_growth_slows():
     history = grown(2 - 0.9 ** np.arange(12.0))
     assert [e.matvecs for e, _ in history[1:]] == [3] * 11
 
@@ -72,8 +72,8 @@ def test_intervals_cover_and_settled_speaks_of_the_value():
 
 
 def test_a_fall_is_followed_within_the_budget():
-    """As where gradient descent is thrown back: the leader falls below others that were never near it, some percent a
-    call, while all of them turn."""
+    """As after an instability of gradient descent: the leader falls some percent in each call, below others that were
+    never near it, while all of them turn."""
     Q = np.linalg.qr(np.random.default_rng(0).standard_normal((P, P)))[0]
     tracker = Tracker(P, key=0)
     for t in range(14):
@@ -98,10 +98,10 @@ def test_a_crossing_is_noticed_at_once():
 @pytest.mark.parametrize("keep", [2, 4])
 @pytest.mark.parametrize("key", range(4))
 def test_an_eigenvector_it_had_no_component_in_is_found_by_the_noise(keep, key):
-    """A direction of the bulk grows past the leader; no vector kept at the start has any component in it.
+    """A direction of the bulk grows past the leader; no vector kept at the start has a component in it.
 
-    The noise gives it 0.1/√300 of the chain, and one product a call multiplies that by λ/0.95 at least against what is
-    kept and by more against the rest: found before it is half as large again as the leader was.
+    The noise gives it 0.1/√300 of the chain, and the product of each call multiplies that by λ/0.95 at least relative
+    to the kept vectors, and by more relative to the rest: it is found before it is 1.5 times the former leader.
     """
     start = spectrum_with(0.5, 0.9, 0.95, 1.0)
     tracker = Tracker(P, keep=keep, key=key)
@@ -122,7 +122,7 @@ def test_an_eigenvector_it_had_no_component_in_is_found_by_the_noise(keep, key):
 
 
 def test_a_sudden_intruder_is_found_within_a_few_calls():
-    """Not slow at all: a new leader of twice the size, in one call, in a direction never seen."""
+    """A sudden change: within one call a new leader of twice the size, in a direction never seen."""
     before = spectrum_with(0.9, 1.0)
     after = before.copy()
     after[11] = 2.0
@@ -180,8 +180,8 @@ def crowded(steps, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whoever_insists_has_the_value_to_rtol_in_a_crowd(seed):
-    """Where few products do not settle it the value is certified; the products of both are counted."""
+def test_insist_has_the_value_to_rtol_in_a_crowd(seed):
+    """If few products leave the value in doubt it is certified; the count includes both."""
     tracker, doubted = Tracker(P, key=seed), 0
     for truth, A in crowded(15, seed):
         matvec = Counted(A)
@@ -192,7 +192,7 @@ def test_whoever_insists_has_the_value_to_rtol_in_a_crowd(seed):
     assert doubted > 1  # the first call is certified anyway
 
 
-def test_whoever_insists_on_a_small_operator_certifies_once():
+def test_insist_on_a_small_operator_certifies_once():
     A = plant(np.array([1.0, 2.0, 3.0]), seed=0)
     estimate, tracker = Tracker(3, key=0).insist(lambda v: A @ v)
     again, _ = tracker.insist(lambda v: A @ v)

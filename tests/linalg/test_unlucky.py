@@ -1,4 +1,4 @@
-"""Starts that hardly see the leading eigenvector: the rare event that an interval's confidence leaves room for."""
+"""Starts with almost no weight on the leading eigenvector: the rare event outside the confidence of an interval."""
 
 import numpy as np
 import pytest

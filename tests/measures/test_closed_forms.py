@@ -59,7 +59,7 @@ def test_rosenbrock():
     """∇² = [[802, −400], [−400, 200]] at the minimum (1, 1)."""
     p = rosenbrock()
     assert_close(operators.hessian(p, p.w0).dense(), np.array([[802.0, -400.0], [-400.0, 200.0]]))
-    first, second = measures.top_eigenvalues(p, p.w0, 2)
+    first, second = measures.top_eigenvalues(p, k=2)
     assert first.value == pytest.approx(1001.6006, abs=5e-5)  # the digits that are printed
     assert second.value == pytest.approx(0.39936, abs=5e-6)
     assert measures.sharpness(p, p.w0).value == pytest.approx(first.value, rel=1e-12)

@@ -5,12 +5,12 @@ from functools import cache
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import two_layer
 from dense_curvature import assert_close, dense
-from families import two_layer
 
 import steppe
+from steppe import Accuracy, measures
 from steppe import curvature as operators
-from steppe import measures
 from steppe.check import ArgumentError
 from steppe.losses import Loss, logistic, ours
 
@@ -58,9 +58,9 @@ def test_gauss_newton_of_a_users_loss(outputs, n, example):
     assert_close(curvature(p, p.w0).dense(), G)
     assert (truth[-1] < -1e-3) == (example == "not convex")
     size = np.abs(truth).max()
-    top = measures.sharpness(p, p.w0, curvature=curvature, rtol=1e-9)
-    norm = measures.spectral_norm(p, p.w0, curvature=curvature, rtol=1e-9)
-    several = measures.top_eigenvalues(p, p.w0, 3, curvature=curvature, rtol=1e-9)
+    top = measures.sharpness(p, curvature=curvature, accuracy=Accuracy(1e-9))
+    norm = measures.spectral_norm(p, curvature=curvature, accuracy=Accuracy(1e-9))
+    several = measures.top_eigenvalues(p, k=3, curvature=curvature, accuracy=Accuracy(1e-9))
     found = [top.value, norm.value, *(e.value for e in several)]
     np.testing.assert_allclose(found, [truth[0], size, *truth[:3]], rtol=0, atol=1e-9 * size)
     assert measures.trace(p, p.w0).parts["gauss_newton"].value == pytest.approx(np.trace(G), rel=1e-12)

@@ -24,7 +24,7 @@ params = [rng.standard_normal((a, b), dtype=np.float32) / a**0.5 for a, b in zip
 x = rng.random((60_000, 784), dtype=np.float32) - 0.5
 problem = steppe.Problem(predict, params, x, rng.integers(0, 10, 60_000), steppe.losses.cross_entropy)
 assert problem.w0.size > 1_000_000
-estimate = measures.sharpness(problem, problem.w0, max_matvecs=1)
+estimate = measures.sharpness(problem, accuracy=steppe.Accuracy(1e-3, max_matvecs=1))
 assert estimate.matvecs == 1 and estimate.value > 0
 print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 2**20)
 """

@@ -1,13 +1,12 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import FAMILY, tanh_net, two_layer
 from dense_curvature import dense, matrices, problem
-from families import FAMILY, tanh_net, two_layer
 
 import steppe
-from steppe import measures
-from steppe.check import ArgumentError
-from steppe.measures import _trace as exact_trace
+from steppe import Accuracy, measures
+from steppe.curvature import _traces
 from steppe.measures import trace
 
 
@@ -63,11 +62,11 @@ def test_accepts_numpy_and_pytree():
 @pytest.mark.parametrize("known", [True, False], ids=["gauss-newton exact", "both estimated"])
 def test_estimated_traces_hold_the_truth(known, monkeypatch):
     """More parameters than products. At confidence 0.9, 40 keys, four standard deviations allowed."""
-    monkeypatch.setattr(exact_trace, "_ENTRIES", 1e10 if known else 0)
+    monkeypatch.setattr(_traces, "_ENTRIES", 1e10 if known else 0)
     p = tanh_net(n=12, d=20, width=20, outputs=1)
     exact = dense(p)
     G, R = np.trace(exact.gauss_newton), np.trace(exact.residual)
-    found = [trace(p, p.w0, confidence=0.9, rtol=0.2, max_matvecs=200, key=key) for key in range(40)]
+    found = [trace(p, accuracy=Accuracy(0.2, 0.9, max_matvecs=200), key=key) for key in range(40)]
     gauss_newton, residual = ([e.parts[name] for e in found] for name in ("gauss_newton", "residual"))
     for estimates, truth in ((found, G + R), (gauss_newton, G), (residual, R)):
         # An exact part has no width but rounding.
@@ -80,18 +79,12 @@ def test_estimated_traces_hold_the_truth(known, monkeypatch):
 
 def test_exactness_is_a_matter_of_products():
     p = problem("tanh-half-mse")
-    assert trace(p, p.w0, max_matvecs=p.w0.size).is_exact
-    assert not trace(p, p.w0, max_matvecs=p.w0.size - 1).is_exact
+    assert trace(p, accuracy=Accuracy(0.05, max_matvecs=p.w0.size)).is_exact
+    assert not trace(p, accuracy=Accuracy(0.05, max_matvecs=p.w0.size - 1)).is_exact
 
 
 def test_a_fisher_trace_too_large_to_walk_through(monkeypatch):
-    monkeypatch.setattr(exact_trace, "_ENTRIES", 0)
+    monkeypatch.setattr(_traces, "_ENTRIES", 0)
     p, G = problem("tanh-cross-entropy"), matrices("tanh-cross-entropy").gauss_newton
     estimate = measures.fisher_trace(p, p.w0)
     assert estimate.value == pytest.approx(np.trace(G), rel=0.05)
-
-
-def test_wrong_policies_are_refused():
-    p = problem("tanh-half-mse")
-    with pytest.raises(ArgumentError, match="max_matvecs must be a whole number ≥ 1; got 0"):
-        trace(p, p.w0, max_matvecs=0)

@@ -85,7 +85,7 @@ def test_as_a_record_of_a_run():
 
 
 def test_wrong_policies_are_refused():
-    with pytest.raises(ArgumentError, match="max_matvecs must be a whole number ≥ 3; got 2"):
-        measures.Tracker(max_matvecs=2)
+    with pytest.raises(ArgumentError, match="call_matvecs must be a whole number ≥ 3; got 2"):
+        measures.Tracker(call_matvecs=2)
     with pytest.raises(ArgumentError, match="certify_every must be a whole number ≥ 1; got 0"):
         measures.Tracker(certify_every=0)

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from steppe.networks._convolutional import convolved
+from steppe.networks import convolution
 
 
 def peer(h, W):
@@ -34,13 +34,13 @@ SQUARE, OBLONG, TINY = (2, 6, 6, 1), (3, 5, 7, 4), (1, 2, 3, 2)
 def test_values_and_derivatives(size, shape):
     rng = np.random.default_rng(0)
     h, W, V = rng.standard_normal(shape), *rng.standard_normal((2, 3, shape[-1], *size))
-    for ours, theirs in zip(derivatives(convolved, h, W, V), derivatives(peer, h, W, V), strict=True):
+    for ours, theirs in zip(derivatives(convolution, h, W, V), derivatives(peer, h, W, V), strict=True):
         # Sums of at most a hundred products of either sign, rounded in another order.
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12 * np.abs(theirs).max())
 
 
 @pytest.mark.parametrize("shape", [(3, 60, 50, 10), (7, 40, 40, 8)])
-def test_images_that_are_taken_a_few_at_a_time(shape):
+def test_images_in_several_pieces(shape):
     """One by one, and by two with one left over."""
     test_values_and_derivatives((3, 3), shape)
 
@@ -49,12 +49,12 @@ def test_images_that_are_taken_a_few_at_a_time(shape):
 def test_the_columns_are_not_kept_for_the_derivative(shape):
     """Nine times the memory of the images: only h and W are."""
     h, W = np.ones(shape, np.float32), np.ones((5, shape[-1], 3, 3), np.float32)
-    pullback = jax.eval_shape(lambda h, W: jax.vjp(convolved, h, W)[1], h, W)
+    pullback = jax.eval_shape(lambda h, W: jax.vjp(convolution, h, W)[1], h, W)
     assert max(leaf.size for leaf in jax.tree.leaves(pullback)) == h.size
 
 
-def test_the_columns_of_all_images_are_never_there_at_once():
+def test_the_columns_of_all_images_never_exist_at_once():
     h, W = np.ones((512, 32, 32, 4), np.float32), np.ones((4, 4, 3, 3), np.float32)
-    gradient = jax.jit(jax.grad(lambda W: (convolved(h, W) ** 2).sum()))
+    gradient = jax.jit(jax.grad(lambda W: (convolution(h, W) ** 2).sum()))
     # The outputs and their cotangents, each as large as h, and a few megabytes; the columns would be nine times h.
     assert gradient.lower(W).compile().memory_analysis().temp_size_in_bytes < 4 * h.nbytes

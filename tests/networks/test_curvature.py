@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from architectures import ACTIVATIONS, NAMES, problem
+from cases import ACTIVATIONS, CLOSED_FORM, closed_form
 
 from steppe import losses, measures
 
@@ -15,7 +15,7 @@ def along_the_axes(f, w):
 
 
 def agree(p):
-    """Each example's ‖∇f‖² and Δf; returns tr ∇²L, which is of the whole loss and not of one output."""
+    """Compares ‖∇f‖² and Δf of each example with autodiff; returns tr ∇²L of the whole loss."""
 
     def outputs_and_loss(w):
         f = p.predictions(w)
@@ -34,21 +34,21 @@ def agree(p):
 
 
 # Softplus has a second derivative everywhere; one of the losses is not quadratic.
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLOSED_FORM)
 def test_smooth_and_the_trace_of_the_loss(name):
     """Statistics couple the examples: the trace is that of the whole loss."""
     loss = losses.logistic(smoothing=0.2) if name == "sim-bn" else losses.mse
-    p = problem(name, ACTIVATIONS["softplus"], loss=loss)
+    p = closed_form(name, ACTIVATIONS["softplus"], loss=loss)
     np.testing.assert_allclose(measures.trace(p, p.w0).value, agree(p), rtol=1e-11)
 
 
-# A kink, and no bias, in every class of networks, and once every activation. The others need not be tried with each:
-# they enter all networks alike, by their value, slope and curvature. Depths differ in what bends, tried above.
-CASES = [(n, "relu", False) for n in NAMES if n not in ("mlp-2", "mlp-4")]
+# Every class of networks with a kink and without bias, and every activation once: all networks use an activation only
+# through its value, slope and curvature. Depths differ in the recursion of second derivatives, which is tested above.
+CASES = [(n, "relu", False) for n in CLOSED_FORM if n not in ("mlp-2", "mlp-4")]
 
 
 @pytest.mark.parametrize(
     ("name", "activation", "bias"), [*CASES, ("two-layer", "leaky", True), ("two-layer", "tanh", True)]
 )
 def test_other_activations_and_no_bias(name, activation, bias):
-    agree(problem(name, ACTIVATIONS[activation], bias=bias))
+    agree(closed_form(name, ACTIVATIONS[activation], bias=bias))

@@ -4,13 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import architecture, noise_images
 
 import steppe
-from steppe import data, losses, measures
+from steppe import curvature, data, losses, measures
 from steppe.activations import relu, tanh
 from steppe.check import ArgumentError
 from steppe.networks import CNN, FCN, ResNet, Transformer, ViT, build, kernel, mup, vit_cifar, vit_mnist
-from steppe.networks import _transformer as decoder_layer
+from steppe.networks._transformer import apply_decoder_layer, init_decoder_layer
 
 MNIST, CIFAR, SEQUENCES = (28, 28, 1), (32, 32, 3), {"source": (10,), "shifted": (10,)}
 
@@ -59,31 +60,14 @@ def test_parameters_by_hand(network, inputs, outputs, expected):
     assert count(network, inputs, outputs) == expected
 
 
-def _images(key=0, n=5):
-    rng = np.random.default_rng(key)
-    classes = rng.integers(0, 2, n + 3)
-    x = rng.normal(size=(n + 3, 4, 4, 1))
-    return data.Dataset("noise", x[:n], classes[:n], x[n:], classes[n:], classes=2)
-
-
-# Smooth activations: differences must not step across a kink.
-SMALL = {
-    "fcn": (FCN((3, 4), activation=tanh), losses.half_mse),
-    "fcn-kernel": (FCN((3, 4), activation=tanh, parameterisation=kernel), losses.cross_entropy),
-    "cnn-bn": (CNN((2, 3), activation=tanh, batch_norm=True), losses.cross_entropy),
-    "resnet": (ResNet((2, 3), blocks=1, activation=tanh), losses.cross_entropy),
-    "vit": (ViT(patch=2, dim=4, layers=1, heads=2, hidden=4, activation=tanh), losses.cross_entropy),
-}
-
-
 def _decoder():
     """One decoder layer: causal attention, attention to a memory, a network on each token, three norms."""
     rng = np.random.default_rng(0)
-    params = decoder_layer.init_decoder_layer(4, 3, rng, np.float64)
+    params = init_decoder_layer(4, 3, rng, np.float64)
     x = {"h": rng.normal(size=(2, 3, 4)), "memory": rng.normal(size=(2, 3, 4))}
 
     def predict(params, x):
-        return decoder_layer.decode(params, x["h"], x["memory"], heads=2, activation=tanh)
+        return apply_decoder_layer(params, x["h"], x["memory"], heads=2, activation=tanh)
 
     return steppe.Problem(predict, params, x, rng.normal(size=(2, 3, 4)), losses.half_mse)
 
@@ -91,7 +75,7 @@ def _decoder():
 def _small(name):
     """A small problem in double precision, parameters that are nothing special, and a direction of length 1."""
     rng = np.random.default_rng(1)
-    problem = _decoder() if name == "decoder" else build(SMALL[name][0], _images(), SMALL[name][1], dtype=np.float64)[0]
+    problem = _decoder() if name == "decoder" else architecture(name).train
     v = rng.normal(size=problem.w0.size)
     return problem, problem.w0 + 0.3 * rng.normal(size=v.size), v / np.linalg.norm(v)
 
@@ -124,7 +108,7 @@ def test_products_are_second_differences_of_the_loss(name):
 @pytest.mark.parametrize("name", ["fcn", "cnn-bn"])
 def test_operators_agree_with_the_dense_oracle(name):
     problem, w, v = _small(name)
-    product = measures.operators.hessian(problem, w)(v)
+    product = curvature.hessian(problem, w)(v)
     dense, values = jax.tree.map(
         np.asarray,
         jax.jit(lambda w, points: (jax.hessian(problem.loss)(w), jax.lax.map(problem.loss, points)))(w, _points(w, v)),
@@ -140,7 +124,7 @@ def test_operators_agree_with_the_dense_oracle(name):
 def test_batch_statistics_couple_the_examples_and_those_of_training_hold_after_it():
     """On its own training inputs the trained network predicts what it predicts while training; alone it does not."""
     network = CNN((2,), batch_norm=True)
-    dataset = _images()
+    dataset = noise_images()
     train, test = build(network, dataset, losses.cross_entropy, dtype=np.float64)
     trained, frozen = network.after_training(dataset.x), measures.Frozen().problem(train, train.w0)
 
@@ -220,12 +204,12 @@ def test_pooling_and_activation(activation):
         (lambda: build(FCN(), data.reversal(10), losses.cross_entropy), "Take a Transformer"),
         (lambda: build(FCN(), data.digits(10), losses.half_mse, seed=-1), "seed must be"),
         (lambda: CNN(batch_norm=True, parameterisation=kernel), "batch_norm=False"),
-        (lambda: ResNet((16, 16)), "growing from stage to stage"),
+        (lambda: ResNet((16, 16)), "rising from stage to stage"),
         (lambda: ViT(dim=6), "multiple of the 4 heads"),
         (lambda: count(CNN(), (784,)), "take an FCN"),
         (lambda: count(CNN(), (3, 3, 1)), "at least 4 × 4 pixels"),
         (lambda: count(vit_mnist, CIFAR), "a divisor of 32 and 32"),
-        (lambda: count(Transformer(), MNIST), "steppe.data._cube"),
+        (lambda: count(Transformer(), MNIST), "steppe.data.reversal"),
         (lambda: build(FCN(), data.digits(10), losses.half_mse, scale=0.0), "scale must be"),
         (lambda: build(FCN(), data.digits(10), losses.logistic()), "cross_entropy"),
     ],

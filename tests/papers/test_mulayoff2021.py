@@ -189,16 +189,12 @@ def test_data_are_apart_and_the_same_every_time():
 
 def test_the_sizes_are_the_papers():
     """Supplement I: n 10, k 80, loss 1e-8; 200 step sizes on [1e-4, 0.5], warm-up 5e5; six factors, 100 each."""
-    assert all(
-        (s.n, s.width, s.loss) == (10, 80, 1e-8) for figure in (FIG1, FIG3, S_FIG3) for s in figure.runs["paper"]
-    )
-    rates = np.sort(np.concatenate([s.rates() for s in FIG3.runs["paper"]]))
+    fig1, fig3, init = (figure.runs["paper"] for figure in (FIG1, FIG3, S_FIG3))
+    assert all((s.n, s.width, s.loss) == (10, 80, 1e-8) for s in (*fig1, *fig3, *init))
+    rates = np.sort(np.concatenate([s.rates() for s in fig3]))
     np.testing.assert_allclose(rates, np.geomspace(1e-4, 0.5, 200), rtol=1e-12)
-    assert {s.warmup for s in FIG3.runs["paper"]} == {500_000}
+    assert {s.warmup for s in fig3} == {500_000}
     for factor in (15, 10, 5, 3, 1, 0.75):
-        rates = np.sort(np.concatenate([s.rates() for s in S_FIG3.runs["paper"] if s.scale == factor]))
+        rates = np.sort(np.concatenate([s.rates() for s in init if s.scale == factor]))
         np.testing.assert_allclose(rates, np.geomspace(1e-3, 1.5, 100), rtol=1e-12)
-    assert {(s.low, s.below, s.factor, s.warmup) for s in FIG1.runs["paper"]} == {
-        (1e-4, 0.1, 1.0, 0),
-        (1e-4, 0.1, 3.0, 0),
-    }
+    assert {(s.low, s.below, s.factor, s.warmup) for s in fig1} == {(1e-4, 0.1, 1.0, 0), (1e-4, 0.1, 3.0, 0)}

@@ -9,25 +9,28 @@ import types
 import numpy as np
 import pytest
 
-from steppe.experiments._paper import paper
-from steppe.papers.multi_index import bias_checks, theory_checks
-from steppe.papers.multi_index.alternating import Alternating
-from steppe.papers.multi_index.approximate import Approximate
-from steppe.papers.multi_index.generalising import Generalising
-from steppe.papers.multi_index.interpolators import NAMES, Interpolators
-from steppe.papers.multi_index.reading import exponent, groups
-from steppe.papers.multi_index.scaling import Scaling
-from steppe.papers.multi_index.specs import ACTIVATIONS, FIG2, FIG2_LOUD, FIG3, FIG3_LOUD, FIG4
+from steppe.activations import quadratic
+from steppe.papers.multi_index import PAPER, inner_biases, lemmas
+from steppe.papers.multi_index.beyond import Alternating, Approximate
+from steppe.papers.multi_index.every_interpolator import ALL
+from steppe.papers.multi_index.figures_2_to_4 import FIG2, FIG3, FIG4
+from steppe.papers.multi_index.interpolators import COLUMNS, Interpolators, groups
+from steppe.papers.multi_index.scaling_laws import Scaling
+from steppe.papers.multi_index.setting import ACTIVATIONS, exponent
+from steppe.papers.multi_index.theorem_3 import Generalising
 from steppe.store import Store
 
-PAPER = paper("multi-index")
 CLAIMS = {c.id: c for c in PAPER.claims}
 NU = np.geomspace(0.01, 0.99, 8)
-SECTION_6 = {"fig2": FIG2, "fig2-loud": FIG2_LOUD, "fig3": FIG3, "fig3-loud": FIG3_LOUD, "fig4": FIG4}
+
+
+def find(id, runs):
+    """What the check of a claim finds on these runs, given by figure."""
+    return CLAIMS[id].check(*(runs[figure.id] for figure in CLAIMS[id].needs))
 
 
 def stand_in(spec, seed):
-    """Section 6 as the paper tells it: sharp and bad at small ν, flat and good at large ν, with exceptions."""
+    """Section 6 as the paper describes it: sharp and bad at small ν, flat and good at large ν, with exceptions."""
     noise = 1 + 0.01 * seed
     flatness, loss = 300 * NU**-0.3 * noise, 0.5 / (1 + (NU / 0.1) ** 2) * noise
     exists = np.ones(len(NU))
@@ -46,7 +49,7 @@ def stand_in(spec, seed):
     if spec.link == "quadratic-form":
         loss = np.full(len(NU), 1.2)
     sampled = loss if spec.link == "quadratic-form" else 1.1 * loss
-    columns = {name: np.ones(len(NU)) for name in NAMES} | {
+    columns = {name: np.ones(len(NU)) for name in COLUMNS} | {
         "nu": NU, "exists": exists, "flatness": flatness, "lower": flatness * (1 - 1e-6), "loss": loss,
         "lemma5": 0.6 * flatness, "pointwise": np.full(len(NU), 10.0), "sampled": sampled,
         "error": 0.1 * loss, "alignment": np.ones(len(NU)), "closest": np.full(len(NU), 0.9),
@@ -56,13 +59,11 @@ def stand_in(spec, seed):
 
 
 def section_6(spoil=None):
-    evidence = {
-        id: [stand_in(spec, seed) for spec in specs["smoke"] for seed in (0, 1)] for id, specs in SECTION_6.items()
-    }
-    for entry in (e for entries in evidence.values() for e in entries):
+    runs = {figure.id: [stand_in(spec, seed) for spec in figure.runs["smoke"] for seed in (0, 1)] for figure in ALL}
+    for run in (r for of_figure in runs.values() for r in of_figure):
         if spoil is not None:
-            spoil(entry)
-    return evidence
+            spoil(run)
+    return runs
 
 
 def change(name, function):
@@ -100,7 +101,7 @@ SPOILS = {
 
 
 def large_nu_everywhere(entry):
-    """Exists for all ν, so that "no interpolator" is not what makes it hold."""
+    """An interpolator exists for every ν, so that the claim cannot hold because there is none."""
     entry.curves["exists"] = np.ones(len(NU))
     entry.curves["flatness"] = 300 * NU**-0.3
 
@@ -110,25 +111,24 @@ SPOILS["fig2-large-nu"] = large_nu_everywhere
 
 @pytest.mark.parametrize("id", SPOILS)
 def test_a_check_on_section_6_can_hold_and_can_fail(id):
-    claim = CLAIMS[id]
-    if id == "b1-closed-form":  # one standard error away, every one of them
-        assert claim.check(section_6()).measured == pytest.approx(1.0, rel=1e-9)
-    assert claim.check(section_6()).holds
-    assert not claim.check(section_6(SPOILS[id])).holds
+    if id == "b1-closed-form":  # every one of them is one standard error away
+        assert find(id, section_6()).measured == pytest.approx(1.0, rel=1e-9)
+    assert find(id, section_6()).holds
+    assert not find(id, section_6(SPOILS[id])).holds
 
 
 @pytest.mark.parametrize("id", ["fig2-large-nu-loss-printed", "fig4b-flatness-printed"])
 def test_what_fails_as_printed_could_hold(id):
-    assert not CLAIMS[id].check(section_6()).holds
+    assert not find(id, section_6()).holds
     spoil = {
         "fig2-large-nu-loss-printed": change("loss", lambda c: NU),
         "fig4b-flatness-printed": change("flatness", lambda c: 25 + NU),
     }[id]
-    assert CLAIMS[id].check(section_6(spoil)).holds
+    assert find(id, section_6(spoil)).holds
 
 
 def law(activation, **columns):
-    """A finished sweep in which every column is a power of its size, as the theory has it but for `columns`."""
+    """A finished run in which every column is the power of the size that the theory predicts, except `columns`."""
     c = 2 if activation == "quadratic" else 1
     size = np.repeat([16.0, 32.0, 64.0, 128.0], 3)
     wiggle = 1 + 0.01 * np.tile([-1.0, 0.0, 1.0], 4)
@@ -173,14 +173,13 @@ LAW_SPOILS = {
 
 @pytest.mark.parametrize("id", LAW_SPOILS)
 def test_a_check_on_a_law_can_hold_and_can_fail(id):
-    assert CLAIMS[id].check(sweeps()).holds
-    assert not CLAIMS[id].check(sweeps(**LAW_SPOILS[id])).holds
+    assert find(id, sweeps()).holds
+    assert not find(id, sweeps(**LAW_SPOILS[id])).holds
 
 
 def test_one_neuron_is_as_flat_at_degree_one():
-    claim = CLAIMS["prop2-necessary-printed"]
-    assert not claim.check(sweeps()).holds
-    assert claim.check(sweeps(alone_largest=-1.0)).holds
+    assert not find("prop2-necessary-printed", sweeps()).holds
+    assert find("prop2-necessary-printed", sweeps(alone_largest=-1.0)).holds
 
 
 def test_exponents_have_honest_intervals():
@@ -196,19 +195,19 @@ def test_exponents_have_honest_intervals():
 
 @pytest.mark.parametrize("claim", [c for c in PAPER.claims if not c.needs], ids=lambda c: c.id)
 def test_claims_of_theory(claim):
-    assert claim.check({}).holds is not claim.misprint
+    assert claim.check().holds is not claim.misprint
 
 
 def test_the_trace_of_the_theory_is_that_of_the_gradients():
-    """Σ (A_k + a_k² B_k) from `features` at scale 1: A and B by their definitions."""
-    x, W, a = theory_checks._network(0, theory_checks.FAMILY[2])
+    """Σ (A_k + a_k² B_k) for the quadratic activation, A and B by their definitions."""
+    x, W, a = lemmas.network(0)
     h = x @ W.T
     by_hand = 2 / len(x) * sum(np.sum(h[i] ** 4) + np.sum((a * 2 * h[i]) ** 2) * x[i] @ x[i] for i in range(len(x)))
-    assert theory_checks.trace(x, W, a, theory_checks.FAMILY[2]) == pytest.approx(by_hand, rel=1e-12)
+    assert lemmas.trace(x, W, a, quadratic) == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_memorising_is_flatter_than_the_teacher():
-    teacher, memorising, least, loss = bias_checks._pair(0)
+    teacher, memorising, least, loss = inner_biases.teacher_and_memorising(0)
     assert least == pytest.approx(memorising, rel=1e-9)
     assert memorising < teacher
     assert loss > 0.25
@@ -220,7 +219,7 @@ TINY = {
         for noise in (0.0, 0.1) for a in ACTIVATIONS for seed in (0, 1)
     ],
     "fig4": [
-        dataclasses.replace(s, d=8, n=12, m=40, count=3, fresh=50, r=min(s.r, 2)) for s in FIG4["smoke"]
+        dataclasses.replace(s, d=8, n=12, m=40, count=3, fresh=50, r=min(s.r, 2)) for s in FIG4.runs["smoke"]
     ],
     "scaling": [Scaling(a, d=(8, 12), n=(12, 16), m=(36, 48), seeds=2) for a in ("relu", "quadratic")],
     "rate": [Generalising(a, d=(8, 12), n=(12, 16), m=(48, 64), seeds=2) for a in ("relu", "quadratic")],
@@ -248,8 +247,8 @@ def tiny(tmp_path_factory):
 
 @pytest.mark.parametrize("figure", PAPER.figures, ids=lambda f: f.id)
 def test_figures_are_drawn_from_plain_numbers(figure, tiny):
-    numbers = json.loads(json.dumps(figure.numbers(tiny[OF_FIGURE[figure.id]]), allow_nan=False))
-    assert figure.draw(numbers).axes
+    numbers = json.loads(json.dumps(figure.show.numbers(tiny[OF_FIGURE[figure.id]]), allow_nan=False))
+    assert figure.show.draw(numbers).axes
 
 
 def test_a_run_is_what_the_theory_computes(tiny):
@@ -264,7 +263,7 @@ def test_a_run_is_what_the_theory_computes(tiny):
 
 
 def test_infeasible_systems_are_data():
-    """Linear activations span d dimensions: noise is fitted by none."""
+    """Linear activations span d dimensions: none fits noise."""
     spec = Interpolators(link="linear", activation="linear", noise=0.1, d=4, n=10, m=20, count=2, fresh=50)
     computed = spec.compute(None, None)
     assert computed.result["missing"] == 2
@@ -299,18 +298,19 @@ def test_a_killed_run_goes_on(tmp_path):
     with pytest.raises(KilledError):
         spec.compute(first, None)
     resumed, whole = spec.compute(Stops(first.saved), None), spec.compute(None, None)
-    for name in NAMES:
+    for name in COLUMNS:
         np.testing.assert_array_equal(resumed.curves[name], whole.curves[name])
 
 
 def test_the_sizes_are_those_agreed_on():
-    every = [s for specs in SECTION_6.values() for s in specs["paper"]]
+    fig2, fig3, fig4 = (figure.runs["paper"] for figure in (FIG2, FIG3, FIG4))
+    every = [s for figure in ALL for s in figure.runs["paper"]]
     assert {(s.d, s.n, s.m, s.count, s.low, s.high) for s in every} == {(50, 250, 1000, 20, 0.01, 0.99)}
     assert {s.seed for s in every} == set(range(10))
-    assert {(s.activation, s.noise) for s in FIG2["paper"]} == {(a, e) for a in ACTIVATIONS for e in (0.0, 0.1)}
-    assert {s.r for s in FIG2["paper"]} == {1}
-    assert {s.r for s in FIG3["paper"]} == {5}
-    assert [(s.link, s.activation) for s in FIG4["paper"] if s.seed == 0] == [
+    assert {(s.activation, s.noise) for s in fig2} == {(a, e) for a in ACTIVATIONS for e in (0.0, 0.1)}
+    assert {s.r for s in fig2} == {1}
+    assert {s.r for s in fig3} == {5}
+    assert [(s.link, s.activation) for s in fig4 if s.seed == 0] == [
         ("linear", "relu"), ("linear", "linear"), ("quadratic-form", "relu"),
     ]  # fmt: skip
 
@@ -320,4 +320,4 @@ def test_the_list_of_claims_imports_nothing_heavy():
         code = f"import sys, {module}; print([m for m in ('jax', 'numpy', 'scipy', 'matplotlib') if m in sys.modules])"
         return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert loaded("steppe.papers.multi_index") == loaded("steppe.experiments._paper")
+    assert loaded("steppe.papers.multi_index") == loaded("steppe.figures")

@@ -1,10 +1,10 @@
 """The claims of wen2023 measured on small real runs, and the checks shown to be able to fail."""
 
 import dataclasses
+import json
 import math
 import re
 import types
-from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -13,27 +13,17 @@ import pytest
 from matplotlib.text import Text
 
 import steppe
-from steppe.experiments._paper import paper
+from steppe.data import xor
 from steppe.networks import SimBN, SimLN, TwoLayer
-from steppe.papers.wen2023 import bounds, groups, panels, properties, table1
-from steppe.papers.wen2023 import cube as theory
-from steppe.papers.wen2023.claims import complexity_checks, flattest_checks
-from steppe.papers.wen2023.claims.misprints import MISPRINTS
-from steppe.papers.wen2023.claims.technical import TECHNICAL
-from steppe.papers.wen2023.figures import FIGURES
-from steppe.papers.wen2023.neurons import table
-from steppe.papers.wen2023.table2 import PAPER, SMOKE, specs
+from steppe.papers.wen2023 import PAPER, explicit, lemmas, recorded, section_3, table_1
+from steppe.papers.wen2023._paper import curves, split
+from steppe.papers.wen2023.figures_1_to_6 import longest_neurons
+from steppe.papers.wen2023.theory import generalising, printed
 from steppe.papers.wen2023.training import Row, Training
 from steppe.problem import Problem
 from steppe.store import Store
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _flattest_once():
-    """Claims, table and tests ask the same of four networks, a few tenths of a second each."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(theory, "worst_flattest", cache(theory.worst_flattest))
-        yield
+TRAINED = [figure for figure in PAPER.figures if re.fullmatch(r"fig\d+[ab](-printed)?", figure.id)]
 
 
 def stand_in(accuracy, trace, least=None, **given):
@@ -42,7 +32,7 @@ def stand_in(accuracy, trace, least=None, **given):
     columns = {"test_accuracy": accuracy, "trace": trace, "least_trace": least, "test_loss": 1 - np.array(accuracy)}
     epochs = np.array([0.0, 4_000.0, 100_000.0])
     columns |= {"epoch": epochs, "train_loss": given.get("loss", 1.0) / (1 + epochs)}
-    columns |= {name: np.full(3, given.get(name, 1.0)) for name in properties.RECORD}
+    columns |= {name: np.full(3, given.get(name, 1.0)) for name in recorded.PROPERTIES}
     curves = {name: np.array(column, dtype=float) for name, column in columns.items()}
     final = {name: column[-1].item() for name, column in curves.items()}
     spec = {"network": "bias", "data": "xor", "d": 30, "n": 100, "width": 500, "seed": 0,
@@ -95,12 +85,12 @@ BAD = {id: [LOW] * 3 for id in GOOD} | {
 REVERSED = ("section4-title-printed", "section5-title-printed")
 
 
-@pytest.mark.parametrize("claim", [c for c in paper("wen2023").claims if c.needs], ids=lambda c: c.id)
+@pytest.mark.parametrize("claim", [c for c in PAPER.claims if c.needs], ids=lambda c: c.id)
 def test_a_check_can_hold_and_can_fail(claim):
     as_found = (BAD, GOOD) if claim.id in REVERSED else (GOOD, BAD)
-    good, bad = ({id: runs[id] for id in claim.needs} for runs in as_found)
-    assert claim.check(good).holds
-    assert not claim.check(bad).holds
+    good, bad = ([runs[figure.id] for figure in claim.needs] for runs in as_found)
+    assert claim.check(*good).holds
+    assert not claim.check(*bad).holds
 
 
 NUMBERED = {
@@ -125,135 +115,131 @@ def sources(claims):
 
 
 def test_every_numbered_statement_and_every_cell_of_table_1_has_a_claim():
-    claims = paper("wen2023").claims
+    claims = PAPER.claims
     found = set(sources(claims))
     assert [(kind, n) for kind, numbers in NUMBERED.items() for n in numbers if (kind, n) not in found] == []
     cells = [c.source for c in claims if c.id.startswith("table1-")]
-    for name, _, theorem, *_ in table1.ROWS:
+    for name, _, theorem, *_ in table_1.ROWS:
         assert {f"Table 1, {name}", f"Table 1, {name}, {theorem}"} <= set(cells)
     assert len({c.id for c in claims}) == len(claims)
 
 
 def test_misprints_come_in_pairs():
-    ids = {c.id: c for c in paper("wen2023").claims}
+    ids = {c.id: c for c in PAPER.claims}
     for id, claim in ids.items():
         assert claim.misprint == id.endswith("-printed")
         if claim.misprint:
             assert not ids[id.replace("-printed", "-corrected")].misprint
 
 
-@pytest.mark.parametrize("claim", [*TECHNICAL, *MISPRINTS[-10:]], ids=lambda c: c.id)
-def test_what_needs_no_runs_comes_out_as_it_should(claim):
-    assert claim.check({}).holds is not claim.misprint
+@pytest.mark.parametrize("claim", [c for c in PAPER.claims if not c.needs], ids=lambda c: c.id)
+def test_what_needs_no_runs_holds_unless_it_is_a_misprint(claim):
+    assert claim.check().holds is not claim.misprint
 
 
 def test_the_flattest_net_among_many_neurons_need_not_generalise_with_two_points():
     """The check of Theorem 3.1 can fail: two corners do not say which coordinates matter."""
     x = np.array([[1.0, 1, 1], [1, -1, -1]])
-    params = flattest_checks.no_bias(x, x[:, 0] * x[:, 1], np.eye(3))
-    np.testing.assert_allclose(theory.outputs(params, x), [1, -1], atol=1e-5)
-    corners = theory.cube(3)
-    assert np.mean(corners[:, 0] * corners[:, 1] * theory.outputs(params, corners) <= 0) > 0
+    params = section_3.flattest_no_bias(x, x[:, 0] * x[:, 1], np.eye(3))
+    np.testing.assert_allclose(explicit.outputs(params, x), [1, -1], atol=1e-5)
+    corners = explicit.cube(3)
+    assert np.mean(corners[:, 0] * corners[:, 1] * explicit.outputs(params, corners) <= 0) > 0
 
 
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (3, 2), (5, 2), (5, 3)])
 def test_dichotomies_are_as_many_as_cover_counted(n, d):
     """2 Σ_{k<d} (n − 1 choose k) for points in general position (Cover 1965)."""
-    found = complexity_checks.dichotomies(np.random.default_rng(0).normal(size=(n, d)))
+    found = lemmas.dichotomies(np.random.default_rng(0).normal(size=(n, d)))
     assert len(found) == 2 * sum(math.comb(n - 1, k) for k in range(d))
 
 
 def test_complexity_of_all_and_of_one():
-    assert complexity_checks.complexity(theory.cube(4) / 2 + 0.5) == pytest.approx(0.5)  # Σ max(σᵢ, 0)/n
-    assert complexity_checks.complexity(np.ones((1, 4))) == 0
+    assert lemmas.complexity(explicit.cube(4) / 2 + 0.5) == pytest.approx(0.5)  # Σ max(σᵢ, 0)/n
+    assert lemmas.complexity(np.ones((1, 4))) == 0
 
 
 def test_smaller_nets_may_stay_farther_above_the_bound():
-    claim = next(c for c in paper("wen2023").claims if c.id == "fig11b-attains-bound")
+    claim = PAPER.find_claim("fig11b-attains-bound")
     for width, excess, holds in ((500, 1.029, True), (500, 1.031, False), (200, 1.29, True), (200, 1.31, False)):
         run = stand_in(POOR, [1.0, 1.0, excess], [1.0, 1.0, 1.0], spec={"width": width})
-        assert claim.check({"fig11b": [run]}).holds is holds
+        assert claim.check([run]).holds is holds
 
 
 @pytest.mark.parametrize("d", [2, 30])
 def test_eq_5_in_closed_form(d):
     """trace = 2((d+1)/r² + r²), which r² = √(d+1) makes equal to the bound."""
-    from steppe.data import xor
-    from steppe.papers.wen2023.theory import generalising, printed
-
     data = xor(d, 16, key=0)
     for build, r2 in ((printed.xor, np.sqrt(d**2 + 1)), (generalising.xor, np.sqrt(d + 1))):
-        assert theory.measured(build(d), data.x, data.y)[0] == pytest.approx(2 * ((d + 1) / r2 + r2), rel=1e-13)
+        assert explicit.measured(build(d), data.x, data.y)[0] == pytest.approx(2 * ((d + 1) / r2 + r2), rel=1e-13)
 
 
 def test_numbers_of_a_figure():
-    shown = panels.numbers("title", GOOD["fig4b"])
+    shown = curves("title", GOOD["fig4b"])
     assert shown["stages"] == [2]
     assert shown["bound"] == 22.2
     assert [r["trace"] for r in shown["runs"]] == [FLAT] * 3
     ball = stand_in(FINE, FLAT, spec={"data": "ball", "network": "no-bias"})
-    assert "test_loss" in panels.numbers("title", [ball])["runs"][0]
-    assert panels.numbers("title", [ball])["bound"] is None
+    assert "test_loss" in curves("title", [ball])["runs"][0]
+    assert curves("title", [ball])["bound"] is None
 
 
-@pytest.mark.parametrize("figure", [f for f in FIGURES if f.id not in ("fig3",)], ids=lambda f: f.id)
+@pytest.mark.parametrize("figure", [f for f in PAPER.figures if f.id != "fig3"], ids=lambda f: f.id)
 def test_every_figure_is_drawn_from_its_numbers(figure):
     """With stand-ins for the runs, at both scales: numbers are JSON, ink comes out."""
-    import json
-
     for scale in ("smoke", "paper"):
         entries = []
-        for spec in figure.specs[scale]:
+        for spec in figure.runs[scale]:
             plain = dataclasses.asdict(spec)
             entries.append(stand_in(FINE, FLAT, FLATTEST, spec=plain, W1=FEATURES, bound=20.0))
-        numbers = figure.numbers(entries)
+        numbers = figure.show.numbers(entries)
         json.dumps(numbers, allow_nan=False)
-    assert figure.draw(numbers).axes
+    assert figure.show.draw(numbers).axes
 
 
 def test_figure_3_shows_the_memorising_net():
-    (figure,) = (f for f in FIGURES if f.id == "fig3")
-    numbers = figure.numbers([])
+    figure = PAPER.find_figure("fig3")
+    numbers = figure.show.numbers([])
     x, W1 = np.array(numbers["x"]), np.array(numbers["W1"])
     firing = x @ W1.T + np.array(numbers["b1"]) > 0
     assert (firing == np.eye(len(x))).all()
-    drawn = figure.draw(numbers)
+    drawn = figure.show.draw(numbers)
     drawn.draw_without_rendering()
     renderer = drawn.canvas.get_renderer()
     title = next(t for t in drawn.findobj(Text) if t.get_text() == numbers["title"])
     assert all(not title.get_window_extent(renderer).overlaps(a.get_window_extent(renderer)) for a in drawn.axes)
 
 
-def test_both_scales_have_the_same_figures():
-    assert PAPER.keys() == SMOKE.keys()
-    for id in PAPER:
-        small, large = specs(id)["smoke"], specs(id)["paper"]
-        assert len({s.seed for s in large}) == len(large) >= len(small)
-        stages = len(small[0].stages)
-        assert [r.lr for r in small[0].stages] == [r.lr for r in large[0].stages[:stages]]
+@pytest.mark.parametrize("figure", TRAINED, ids=lambda f: f.id)
+def test_smoke_scale_is_the_same_training_but_smaller(figure):
+    small, large = figure.runs["smoke"], figure.runs["paper"]
+    assert len({s.seed for s in large}) == len(large) >= len(small)
+    stages = len(small[0].stages)
+    shorter = [dataclasses.replace(row, epochs=0) for row in large[0].stages[:stages]]
+    assert [dataclasses.replace(row, epochs=0) for row in small[0].stages] == shorter
+    sizes = {name: getattr(large[0], name) for name in ("stages", "width", "test", "per_decade")}
+    assert dataclasses.replace(small[0], **sizes) == large[0]
 
 
-def test_groups_find_their_figures_again():
-    figures = ("fig4b", "fig11b", "fig2a")
+def test_a_joint_figure_finds_the_runs_of_each_figure_again():
+    figures = [PAPER.find_figure(id) for id in ("fig4b", "fig11b", "fig2a")]
     for scale in ("smoke", "paper"):
-        runs = groups.parted(figures, groups.joined(figures)[scale])
-        assert {id: next(dataclasses.replace(s, seed=0) for s in found) for id, found in runs.items()} == {
-            id: specs(id)[scale][0] for id in figures
-        }
+        runs = [spec for figure in figures for spec in figure.runs[scale]]
+        assert split(figures, runs) == [list(figure.runs[scale]) for figure in figures]
 
 
 def test_the_longest_neurons_and_the_columns():
-    found = table(FEATURES)
+    found = longest_neurons(FEATURES)
     assert found["rows"] == [[3, -3, 0.1], [-2, -2, 0.0], [1.5, 1.5, 0.1], [-1, 1, 0.0]]
     np.testing.assert_allclose(found["columns"], np.linalg.norm(FEATURES, axis=0))
 
 
-@pytest.mark.parametrize("kind", [row[1] for row in table1.ROWS])
-def test_theory_of_table_1(kind):
+@pytest.mark.parametrize("row", table_1.ROWS, ids=lambda row: row[1].id)
+def test_theory_of_table_1(row):
     """Generalising where the theorem says all flattest ones do, else wrong on every unseen point at the least trace."""
-    network, expected = next((PAPER[f].network, good) for _, f, _, good, _ in table1.ROWS if f == kind)
-    excess, error = theory.worst_flattest(network)
-    assert error == (0 if expected else 1)
+    _, figure, _, all_generalise, _ = row
+    network = figure.runs["paper"][0].network
+    excess, error = explicit.worst_flattest(network)
+    assert error == (0 if all_generalise else 1)
     if network != "no-bias":
         assert 0 <= excess < 1e-4
 
@@ -268,7 +254,7 @@ class TestProperties:
         rng = np.random.default_rng(0)
         for network in (TwoLayer(), TwoLayer(bias=False), SimLN(0.1), SimBN(self.x)):
             p = self.problem(network, network.init(2, 5, rng, np.float64))
-            found = properties._contributions(p, p.w0).sum(axis=1)
+            found = recorded.contributions(p, p.w0).sum(axis=1)
             np.testing.assert_allclose(found, p.predictions(p.w0), rtol=1e-12)
 
     def test_a_neuron_for_each_example(self):
@@ -277,19 +263,19 @@ class TestProperties:
                   "W2": np.array([1.0, -1.0, 1.0])}  # fmt: skip
         p = self.problem(TwoLayer(), params)
         assert p.predictions(p.w0).tolist() == [1.0, -1.0, 1.0]
-        assert properties.sharing(p, p.w0) == pytest.approx(1 / 3)
-        assert properties.feature_rank(p, p.w0) == pytest.approx(3)
-        assert properties.active_neurons(p, p.w0) == pytest.approx(3)
+        assert recorded.sharing(p, p.w0) == pytest.approx(1 / 3)
+        assert recorded.feature_rank(p, p.w0) == pytest.approx(3)
+        assert recorded.active_neurons(p, p.w0) == pytest.approx(3)
         lengths = np.linalg.norm(np.column_stack([params["W1"], params["b1"]]), axis=1)
-        assert properties.path_norm(p, p.w0) == pytest.approx(lengths.sum())
-        assert properties.normalised_margin(p, p.w0) == pytest.approx(1 / lengths.sum())
+        assert recorded.path_norm(p, p.w0) == pytest.approx(lengths.sum())
+        assert recorded.normalised_margin(p, p.w0) == pytest.approx(1 / lengths.sum())
 
-    @pytest.mark.parametrize("name", properties.RECORD)
+    @pytest.mark.parametrize("name", recorded.PROPERTIES)
     def test_rescaling_a_neuron_changes_nothing(self, name):
         rng = np.random.default_rng(1)
         params = TwoLayer().init(2, 4, rng, np.float64)
         scaled = {"W1": 3 * params["W1"], "b1": 3 * params["b1"], "W2": params["W2"] / 3}
-        values = [properties.RECORD[name](self.problem(TwoLayer(), q), jnp.concatenate(
+        values = [recorded.PROPERTIES[name](self.problem(TwoLayer(), q), jnp.concatenate(
             [jnp.asarray(q[k]).ravel() for k in sorted(q)])) for q in (params, scaled)]  # fmt: skip
         assert values[0] == pytest.approx(values[1], rel=1e-12)
 
@@ -303,29 +289,28 @@ def test_the_bound_at_the_nets_own_outputs_holds_and_is_eq_3_at_interpolation(lo
         problem, _ = spec.problems()
         for scale in (0.1, 1.0, 3.0):
             w = scale * problem.w0
-            least = bounds.least_trace(problem, w)
-            assert steppe.measures._trace(problem, w).value >= least
+            least = recorded.least_trace(problem, w)
+            assert steppe.measures.trace(problem, w).value >= least
             # Labels moved to where the net is: there the bound is the theorem's.
             if loss == "mse":
                 fitted = problem.on(problem.x, problem.predictions(w))
-                assert least == pytest.approx(bounds.at_interpolation(spec, fitted), rel=1e-12)
+                assert least == pytest.approx(recorded.least_trace_at_interpolation(spec, fitted), rel=1e-12)
 
 
 def test_bounds_that_are_not_known_are_not_invented():
-    softplus = PAPER["fig5b"]
-    assert not bounds.known_away_from_interpolation(softplus)
-    assert bounds.at_interpolation(softplus, None) is None
-    assert not bounds.known_away_from_interpolation(PAPER["fig6a"])
+    softplus, layer_norm = (PAPER.find_figure(id).runs["paper"][0] for id in ("fig5b", "fig6a"))
+    assert not recorded.least_trace_is_known(softplus)
+    assert recorded.least_trace_at_interpolation(softplus, None) is None
+    assert not recorded.least_trace_is_known(layer_norm)
 
 
 SMALL = Training("bias", (Row(0.01, 0.05, 1, 0.0, 200),), d=8, n=20, width=30, test=100)
 
 
 def test_a_training_records_what_the_figure_shows(tmp_path):
-    entry = Store(tmp_path).compute(SMALL, lambda c: SMALL.compute(c, None))
-    assert set(entry.curves) == {
-        "step", "epoch", "train_loss", "test_loss", "test_accuracy", "trace", "norm", "least_trace", *properties.RECORD,
-    }  # fmt: skip
+    entry = Store(tmp_path).compute(SMALL, SMALL.compute)
+    losses = {"train_loss", "test_loss", "test_accuracy"}
+    assert set(entry.curves) == {"step", "epoch", "trace", "norm", "least_trace", *losses, *recorded.PROPERTIES}
     assert entry.result["outcome"] == "exhausted"
     assert entry.result["steps"] == 200 * 20
     assert entry.result["final"]["trace"] == entry.curves["trace"][-1]
@@ -337,7 +322,7 @@ def test_a_training_records_what_the_figure_shows(tmp_path):
 
 
 def test_the_seed_decides_data_start_and_order():
-    a, b, c = (dataclasses.replace(SMALL, seed=s, per_decade=1).compute(None, None) for s in (1, 1, 2))
+    a, b, c = (dataclasses.replace(SMALL, seed=s, per_decade=1).compute() for s in (1, 1, 2))
     np.testing.assert_array_equal(a.params["W1"], b.params["W1"])
     assert not np.array_equal(a.params["W1"], c.params["W1"])
 

@@ -13,14 +13,23 @@ from numpy.typing import NDArray
 
 from steppe import check
 
-# What a Runge-Kutta method must tell the flow: how far it may step, and where a step leads.
+# Rounding grows with the square of the stages; with more stages than these the gain is small in comparison.
+MOST_STAGES = 256
+
+# RKC2 is stable for h ρ ≤ STABLE (s² − 1): 2/3 (1 − 2ε/15) with the damping ε = 2/13 of the polynomials.
+DAMPING = 2 / 13
+STABLE = 0.653
+
+# The measured spectral radius comes from few Lanczos steps, which approach it from below; it may grow within the step,
+# and it does not see kinks.
+SAFETY = 1.15
 
 # w ↦ (L(w), ∇L(w)).
 Gradient = Callable[[Array], tuple[Array, Array]]
 
 
 class Attempt(NamedTuple):
-    """The end of a step, the loss and the gradient there, an estimate of its error, and the gradients it took."""
+    """The end of a step, the loss and the gradient there, an estimate of its error, and the gradients it cost."""
 
     w: Array
     loss: Array
@@ -35,18 +44,18 @@ def estimate(h: Array, moved: Array, g: Array, g_end: Array) -> Array:
 
 
 class Method(Protocol):
-    """Immutable and hashable: part of what is compiled."""
+    """A Runge-Kutta method: how far it may step, and where a step leads. It is hashable: code is compiled for it."""
 
     @property
     def order(self) -> int: ...
 
     @property
     def damps(self) -> bool:
-        """Whether a step leaves little of what is stiff."""
+        """Whether a step leaves little of the stiff components."""
         ...
 
     def longest(self, radius: Array) -> Array:
-        """The longest step that is stable where the spectral radius of ∇²L was measured as `radius`."""
+        """The longest stable step, if the spectral radius of ∇²L was measured as `radius`."""
         ...
 
     def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array) -> Attempt:
@@ -54,12 +63,12 @@ class Method(Protocol):
         ...
 
 
-# The classical Runge-Kutta method at the edge of its stability, as the literature integrates gradient flows.
-
-
 @dataclass(frozen=True)
 class RK4:
-    """Four gradients for a step of α/ρ (Cohen et al. 2021 take α = 1; stable up to 2.78), without error control."""
+    """The classical method with the step α/ρ and four gradients a step, without error control.
+
+    Cohen et al. 2021 take α = 1; it is stable up to 2.78.
+    """
 
     alpha: float = 1.0
     order: int = 4
@@ -75,7 +84,7 @@ class RK4:
         h = h.astype(w.dtype)
 
         def stage(i: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            """The gradient of stage i + 1, and the weighted sum of those before: ⅙, ⅓, ⅓, ⅙, then the end itself."""
+            """The gradient of stage i + 1, and the sum of those before with weights ⅙, ⅓, ⅓, ⅙; stage 4 is the end."""
             total, g_last, _, _ = carry
             total = total + weights[i] * g_last
             at = w - h * jnp.where(i == 3, total, lengths[i] * g_last)
@@ -89,26 +98,13 @@ class RK4:
         return Attempt(end, loss, g_end, jnp.zeros_like(w), jnp.asarray(4, dtype=int))
 
 
-# The Runge-Kutta-Chebyshev method of order two (Sommeijer, Shampine and Verwer 1998).
-
-# Rounding grows with the square of the stages, and past these many the gain is small beside it.
-MOST_STAGES = 256
-
-# Stable for h ρ ≤ STABLE (s² − 1): 2/3 (1 − 2ε/15) with the damping ε = 2/13 of the polynomials.
-DAMPING = 2 / 13
-STABLE = 0.653
-
-# The spectral radius comes from few Lanczos steps, which see it from below, may grow within the step, and does not know
-# of kinks.
-SAFETY = 1.15
-
-
 @dataclass(frozen=True)
 class RKC2:
-    """s gradients for a step of 0.65 (s² − 1)/ρ: s is chosen so that the step that the error allows is stable.
+    """The Runge-Kutta-Chebyshev method of order two (Sommeijer, Shampine and Verwer 1998).
 
-    The stability polynomial is 1 − b_s T_s(w₀) + b_s T_s(w₀ + w₁z), T_s the Chebyshev polynomial: real spectra, such
-    as that of a gradient flow, are what it is made for.
+    A step of 0.65 (s² − 1)/ρ takes s gradients; s is the least with which the step that the error allows is stable.
+    The stability polynomial is 1 − b_s T_s(w₀) + b_s T_s(w₀ + w₁z), with the Chebyshev polynomial T_s: it suits real
+    spectra such as that of a gradient flow.
     """
 
     most_stages: int = MOST_STAGES
@@ -131,7 +127,7 @@ class RKC2:
         first = s * (s - 1) // 2 - 1  # the row of stage 1 of the method of s stages
 
         def stage(j: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            """Displacements from w, not positions: rounding is then relative to the step, not to w."""
+            """Displacements from w instead of positions, so that rounding is relative to the step."""
             d, before, g_last, _ = carry
             mu, nu, weight, weight0 = (c.astype(w.dtype) for c in table[first + j - 1])
             d_next = mu * d + nu * before - h.astype(w.dtype) * (weight * g_last + weight0 * g)
@@ -147,7 +143,7 @@ class RKC2:
 def coefficients(most_stages: int) -> NDArray[Any]:
     """Rows (μ_j, ν_j, μ̃_j, γ̃_j) for the stages j = 1..s of the methods with s = 2, 3, ... stages, one after another.
 
-    In double precision whatever that of w: w₀ − 1 is as small as 1e-6.
+    In double precision for every w, because w₀ − 1 can be as small as 1e-6.
     """
     return np.concatenate([_rows(s) for s in range(2, most_stages + 1)])
 

@@ -1,4 +1,4 @@
-"""The spectral radius of ∇²L along the flow, by a few Lanczos steps that go on from the vector of the time before."""
+"""The spectral radius of ∇²L along the flow, by a few Lanczos steps that start from the last leading vector."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,18 +7,18 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-# A product ∇²L v differentiates a gradient once more: twice the work of one.
+# A product ∇²L v differentiates a gradient, which costs twice a gradient.
 GRADIENTS_PER_PRODUCT = 2
 
-# Lanczos stops at this relative change; more precision would be lost again within a step.
+# Lanczos stops at this relative change; a step later more precision would be lost again.
 SETTLED = 0.03
 MOST_PRODUCTS = 12
 
-# The radius is measured again after so many gradients, twenty times what measuring mostly takes, or as soon as it is
-# expected to have grown by this share.
+# The radius is measured again after PATIENCE gradients, twenty times the usual cost of a measurement, or once it is
+# expected to have grown by the share GROWN.
 PATIENCE, GROWN = 80, 0.1
 
-# No more growth than this is expected until the end of a step, whatever the growth so far.
+# The expected growth until the end of a step is at most this factor.
 MOST_GROWTH = 1.5
 
 
@@ -27,7 +27,7 @@ Krylov = tuple[Array, Array, Array, Array, Array]
 
 
 class Radius(NamedTuple):
-    """|λ|_max of ∇²L as last measured, when and how fast it grew, its vector, and the gradients taken since."""
+    """The last measurement of |λ|_max of ∇²L: its time, its growth, its vector, and the gradients since then."""
 
     value: Array
     time: Array
@@ -35,17 +35,17 @@ class Radius(NamedTuple):
     vector: Array
     since: Array
 
-    def due(self, time: Array) -> Array:
+    def outdated(self, time: Array) -> Array:
         return (self.since >= PATIENCE) | (self.at(time) > (1 + GROWN) * self.value)
 
     def at(self, time: Array) -> Array:
-        """What it will be at a time to come: a radius too small makes a step unstable, one too large costs little."""
+        """The expected radius at a later time. Too small, it makes a step unstable; too large, it costs little."""
         grown = jnp.exp(jnp.maximum(self.growth, 0) * (time - self.time))
         return self.value * jnp.minimum(grown, MOST_GROWTH)
 
 
 def unmeasured(g: Array) -> Radius:
-    """Due at once. Neither the gradient alone, which may be orthogonal to the leading eigenvector, nor noise alone."""
+    """Outdated at once. Its vector mixes the gradient, which may be orthogonal to the leading one, with noise."""
     noise = jax.random.normal(jax.random.key(0), g.shape, g.dtype)
     real = jnp.zeros((), dtype=float)
     return Radius(real, real, real, _both(g, noise), jnp.asarray(PATIENCE, dtype=int))
@@ -54,7 +54,7 @@ def unmeasured(g: Array) -> Radius:
 def measure(
     gradient: Callable[[Array], Array], w: Array, time: Array, stiff: Array, last: Radius
 ) -> tuple[Radius, Array]:
-    """The radius at w, and the gradients it took; `stiff` is a vector in which new leaders are likely to be seen."""
+    """The radius at w, and the gradients it cost. New leading vectors probably have a part along `stiff`."""
     value, v, products = _leader(lambda v: jax.jvp(gradient, (w,), (v,))[1], _both(last.vector, stiff))
     usable = jnp.isfinite(value) & (value > 0)
     value = jnp.where(usable, value, last.value.astype(w.dtype)).astype(last.value.dtype)
@@ -66,7 +66,7 @@ def measure(
 
 
 def _leader(product: Callable[[Array], Array], start: Array) -> tuple[Array, Array, Array]:
-    """The largest |Ritz value|, its vector, and the products it took (Lanczos)."""
+    """The largest |Ritz value| of Lanczos, its vector, and the products it cost."""
     begin = jnp.zeros((MOST_PRODUCTS + 1, start.size), start.dtype).at[0].set(start)
     T = jnp.zeros((MOST_PRODUCTS, MOST_PRODUCTS), start.dtype)
     nothing = jnp.zeros((), start.dtype)
@@ -89,14 +89,14 @@ def _leader(product: Callable[[Array], Array], start: Array) -> tuple[Array, Arr
 
 
 def _both(a: Array, b: Array) -> Array:
-    """A unit vector in which both directions are seen; of opposite signs they could cancel."""
+    """A unit vector with a part along both; the sign keeps them from cancelling."""
     return _unit(_unit(a) + jnp.where(a @ b < 0, -1, 1) * _unit(b))
 
 
 def _beyond(basis: Array, rest: Array) -> Array:
-    """What of the rest is orthogonal to the basis; nothing where it was rounding of a vector within its span.
+    """The part of `rest` that is orthogonal to the basis, 0 if that part is rounding.
 
-    Without this a small problem, whose space is exhausted, would count the same direction several times.
+    Otherwise Lanczos on a small problem, whose space is exhausted, would count the same direction several times.
     """
     again = rest - (basis @ rest) @ basis
     return jnp.where(jnp.sum(again**2) > 0.25 * jnp.sum(rest**2), again, 0)

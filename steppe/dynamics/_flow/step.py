@@ -1,4 +1,4 @@
-"""One step of the flow: tried, settled, judged, accepted or repeated."""
+"""One step of the flow: it is tried, stiff components settle, its error is judged, and it is accepted or repeated."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,44 @@ from steppe.dynamics._flow.method import Attempt, Gradient, Method, estimate
 from steppe.dynamics._flow.radius import Radius
 from steppe.problem import Problem
 
-# Where a flow stands: everything that the next step needs, so that a killed run goes on to the bit.
+# A step left stiff components if ‖g‖² at its end is more than EXCESS times its mean along the step; the loss falls by
+# ∫‖g‖² dt. At 1.2 they already make up 0.4 of ‖g‖ and most of the estimated error.
+EXCESS = 1.1
+
+# A short step was cut for a kink along which the flow slides. Settling steps longer than this part of it would leave
+# the kink.
+PART = 0.5
+
+# Stiff components are gone once a settling step removes less than the share GONE of ‖g‖², or after MOST steps.
+GONE, MOST = 0.2, 10
+
+# The next step is at least 0.1 and at most 3 times as long. It aims at 0.85³ of the allowed error.
+AIM, SHRINK, GROW = 0.85, 0.1, 3.0
+
+# The error is relative to the distance from the start, or to this share of ‖w‖ if that is more.
+LEAST_WAY = 1e-2
+
+# An error below this many units of rounding is rounding.
+ROUNDING = 8
+
+# How to recognise a kink, for steps of at most SHORT/ρ; longer steps do not show it. The error of a smooth loss falls
+# at least with the power 1.98 of the step's length (quadratic losses), and its direction, that of w‴, turns by at most
+# 50 degrees from step to step. An error that falls with a power below ORDER, or turns by more than 120 degrees, is that
+# of a kink.
+ORDER, BACK, SHORT = 1.5, -0.5, 2.0
+
+# After a kink was seen, the errors of this many steps count as those of kinks.
+HELD = 10
+
+# This many cuts in a row leave at most 1e-16 of the first try.
+MOST_REJECTIONS = 40
+
+# A step of RKC2 up to STABLE/ρ is stable even if ρ is four times the measured radius. The radius is measured again all
+# the same after MOST_SHORT rejections of shorter steps in a row.
+STABLE, MOST_SHORT = 0.5, 3
+
+# A flow without an end in time has stalled after this many steps in a row without a new lowest loss.
+MOST_STILL = 100
 
 
 class Point(NamedTuple):
@@ -25,7 +62,10 @@ class Point(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where it began, the point reached and the one a step before, the next step's length, and what else it needs."""
+    """All that the next step needs, so that a killed run resumes to the bit.
+
+    The start of the flow, the point now and the one a step before, the length `h` of the next step, and counters.
+    """
 
     origin: Array
     now: Point
@@ -37,11 +77,11 @@ class State(NamedTuple):
     still: Array  # steps since the loss was at its least
     stuck: Array  # no step, however short, is possible
     horizon: Array  # the time at which the flow ends
-    kinked: Array  # steps to come whose errors are held to be those of kinks
+    kinked: Array  # the errors of this many next steps count as those of kinks
 
 
 def interpolate(before: Point, now: Point, t: Array) -> Array:
-    """w at a time between two points: the cubic with their values and slopes (Hermite)."""
+    """w at a time between two points, on the cubic with their values and slopes (Hermite)."""
     length = now.t - before.t
     x = jnp.where(length > 0, (t - before.t) / jnp.where(length > 0, length, 1), 1).astype(now.w.dtype)
     length = length.astype(now.w.dtype)
@@ -50,21 +90,11 @@ def interpolate(before: Point, now: Point, t: Array) -> Array:
     return before.w + blend * (now.w - before.w) - length * slopes
 
 
-# Short steps after one that has left something in stiff directions, before its error is judged.
-
-# Along a flow the loss falls by ∫‖g‖² dt. Where ‖g‖² at the end of a step is so many times the mean on its way, some of
-# it is that of stiff components. It takes little: at 1.2 they have 0.4 of ‖g‖, and most of the estimate of the error.
-EXCESS = 1.1
-
-# A short step was cut for a kink along which the flow slides: steps longer than this part of it would leave it.
-PART = 0.5
-
-# They are gone when a step no longer takes away this share of ‖g‖², or after so many steps.
-GONE, MOST = 0.2, 10
-
-
 def settle(gradient: Gradient, before: Point, now: Point, radius: Array) -> tuple[Point, Array]:
-    """The point after `now`, itself where nothing stiff was left by the step from `before`; and the gradients taken."""
+    """Short steps from `now`, until stiff components that the last step left are gone: the point, the gradients.
+
+    The error of the step is judged after them. The point is `now` itself if the step left nothing stiff.
+    """
     none = jnp.asarray(0, dtype=int)
     length = now.t - before.t
     stiff = length * _square(now.g) > EXCESS * (before.loss - now.loss)
@@ -89,49 +119,29 @@ def _square(g: Array) -> Array:
     return jnp.sum(g**2).astype(float)
 
 
-# Whether the error of a step is what it may be, and how long the next one may be.
-
-# A step is cut to a tenth at most and grows threefold at most; it aims at 0.85³ of the error allowed.
-AIM, SHRINK, GROW = 0.85, 0.1, 3.0
-
-# The error is measured against the way from the start, once that is more than this share of ‖w‖.
-LEAST_WAY = 1e-2
-
-# Below so many units of rounding the error of a step is rounding.
-ROUNDING = 8
-
-# Where a step is at most 2/ρ long, the error of a smooth loss falls at least with the 1.98th power of its length
-# (quadratic ones), and its direction, that of w‴, turns by 50 degrees at most from one step to the next. One that falls
-# with a lower power than this, or turns back by more than 120 degrees, is a kink's. Longer steps tell nothing.
-ORDER, BACK, SHORT = 1.5, -0.5, 2.0
-
-# So many steps errors are held to be those of kinks.
-HELD = 10
-
-
 class Tolerance(NamedTuple):
-    """What a step may err, in shares of the way so far: for each of its gradients, and across a kink."""
+    """The error a step may make, relative to the distance so far: for each of its gradients, and across a kink."""
 
     gradient: Array
     kink: Array
 
 
 class Allowed(NamedTuple):
-    """What one step may err: where all is smooth, and across a kink."""
+    """The error one step may make: if the loss is smooth, and across a kink."""
 
     smooth: Array
     kink: Array
 
 
 class Judgement(NamedTuple):
-    """Of a step of length h: its error, and in units of what is allowed; how long the next may be."""
+    """Of a step of length h: its error `off`, the same in units of the allowed one, and the length of the next step."""
 
     h: Array
     off: Array
     error: Array
     accepted: Array
     next_h: Array
-    kinked: Array  # steps to come whose errors are held to be those of kinks
+    kinked: Array  # the errors of this many next steps count as those of kinks
 
 
 def unjudged(h: Array, kinked: Array, accepted: Array) -> Judgement:
@@ -143,13 +153,14 @@ def unjudged(h: Array, kinked: Array, accepted: Array) -> Judgement:
 def judge(
     off: Array, h: Array, radius: Array, may: Allowed, *, back: Array, order: int, last: Judgement, first: Array
 ) -> Judgement:
-    """Of an attempt that is off by so much, where it `may` be by so much.
+    """Judge an attempt with the error `off`, where the error `may` be as large as allowed.
 
-    `back`: its error takes back that of the step before. `last` was the attempt before it, unless it is the `first`.
+    `back` says that its error reverses that of the step before. `last` is the attempt before, unless this is the
+    `first` one of the step.
 
-    At a kink the gradient jumps: a step across it is off by h times the jump, however short it is, and one after
-    another is where the flow slides along it. Such errors do not add up as smooth ones do, which have one sign: they
-    come once a kink, or each takes back the one before. So one of them may be as large as all smooth ones together.
+    At a kink the gradient jumps: a step across it has the error h times the jump, even if it is short. A flow that
+    slides along a kink crosses it at every step. Smooth errors have one sign and add up. Errors of kinks do not: they
+    come once for each kink, or each reverses the one before. So one may be as large as all smooth ones together.
     """
     short = h * radius <= SHORT
     slow = ~first & (last.h * radius <= SHORT) & (off > last.off * (h / jnp.where(first, h, last.h)) ** ORDER)
@@ -160,8 +171,8 @@ def judge(
     error = jnp.where(loose, off / may.kink, error)
     error = jnp.where(jnp.isfinite(error), error, jnp.inf)
     accepted = error <= 1
-    # From this error alone: where kinks make it jump, its trend, which RKC takes into account, is noise, and steps that
-    # are rejected for it cost more than it gains where the loss is smooth. After a rejection it does not grow at once.
+    # RKC usually uses the trend of the error too. Kinks make the trend noise, and the rejected steps cost more than the
+    # trend gains on a smooth loss. After a rejection the step does not grow at once.
     factor = AIM * jnp.clip(error, 1e-10) ** (-1 / jnp.where(loose, 1, order + 1))
     most = jnp.where(accepted, jnp.where(first, GROW, 1.0), 0.5)
     next_h = h * jnp.clip(factor, SHRINK, most)
@@ -170,17 +181,17 @@ def judge(
 
 
 def takes_back(off: Array, before: Array, length: Array, radius: Array) -> Array:
-    """Whether an error takes back that of the step before, which was of this length."""
+    """Whether an error reverses that of the step before, which had this length."""
     product = jnp.sum(off * before).astype(float)
     return (product < BACK * norm(off) * norm(before)) & (length * radius <= SHORT)
 
 
 def allowed(tolerance: Tolerance, origin: Array, before: Array, w: Array, gradients: Array) -> Allowed:
-    """The error that a step to w of so many gradients may make.
+    """The error that a step to w may make.
 
-    Where all is smooth: as many times as much as it takes gradients, and a share of the way so far. The sum of all
-    errors is least, for the gradients in all, where each step's is in proportion to what it costs. And what an early
-    error is large or small against is the way so far, not ‖w‖: a network that learns makes it grow.
+    On a smooth loss it is proportional to the gradients of the step and to the distance so far. For a given number of
+    gradients, the sum of all errors is least if the error of each step is proportional to its cost. The scale is the
+    distance so far and not ‖w‖, because a network that learns amplifies early errors.
     """
     numbers = np.finfo(w.dtype)
     size = jnp.maximum(jnp.maximum(norm(before), norm(w)), numbers.tiny)
@@ -193,21 +204,8 @@ def norm(v: Array) -> Array:
     return jnp.sqrt(jnp.sum(v**2)).astype(float)
 
 
-# One step of the flow: tried, and tried again shorter until its error is what was asked for.
-
-# So many cuts in a row are 1e-16 of the first try or less: nothing is left of the step.
-MOST_REJECTIONS = 40
-
-# A step of RKC2 of up to this length, in 1/ρ, is stable even where ρ is four times what was measured; after so many
-# rejections of shorter ones in a row the radius is doubted all the same.
-STABLE, MOST_SHORT = 0.5, 3
-
-# Steps in a row without a loss lower than ever before, after which a flow that has no end in time has stalled.
-MOST_STILL = 100
-
-
 class Trial(NamedTuple):
-    """A step under way: the last attempt at it, where it led, and what was made of it."""
+    """A step under way: the last attempt, its end, and its judgement."""
 
     attempt: Attempt
     end: Point
@@ -220,14 +218,14 @@ class Trial(NamedTuple):
 def start(origin: Array, w: Array, loss: Array, g: Array, horizon: Array) -> State:
     real = jnp.zeros((), dtype=float)
     point = Point(real, w, loss, g)
-    none = jnp.asarray(0, dtype=int)  # with a type of its own: a weak one would compile the loop twice
+    none = jnp.asarray(0, dtype=int)  # a weak type would compile the loop twice
     return State(
         origin, point, point, real, radius_.unmeasured(g), none + 1, loss, none, jnp.asarray(False), horizon, none
     )
 
 
 def step(problem: Problem, method: Method, tolerance: Tolerance, state: State) -> State:
-    """The state after one accepted step; the same state where no step, however short, can be accepted."""
+    """The state after one accepted step; the same state if even the shortest step is rejected."""
     gradient = jax.value_and_grad(problem.loss)
 
     def attempt(trial: Trial) -> Trial:
@@ -238,10 +236,10 @@ def step(problem: Problem, method: Method, tolerance: Tolerance, state: State) -
 
     trial = jax.lax.while_loop(unfinished, attempt, _untried(state))
     moved = _accepted(state, trial)
-    # Without a gradient the flow rests: it is at its end at once.
+    # Without a gradient the flow rests: it jumps to its end.
     resting = state._replace(now=state.now._replace(t=state.horizon), before=state.now)
     rests = jnp.all(state.now.g == 0)
-    # A step too short to be added to the time is none.
+    # A step that is too short to change the time is no step.
     lost = ~trial.judgement.accepted | ~(moved.now.t > state.now.t)
     stuck = (lost & ~rests) | (rests & jnp.isinf(state.horizon))
     moved = _select(rests, resting, moved)
@@ -259,18 +257,18 @@ def _untried(state: State) -> Trial:
 def _attempt(gradient: Gradient, method: Method, tolerance: Tolerance, state: State, trial: Trial) -> Trial:
     now, radius, last = state.now, trial.radius, trial.judgement
     radius, spent = jax.lax.cond(
-        radius.due(now.t) | (_suspect(trial) & (radius.since > 0)),
+        radius.outdated(now.t) | (_suspect(trial) & (radius.since > 0)),
         lambda r: radius_.measure(lambda w: gradient(w)[1], now.w, now.t, trial.attempt.error, r),
         lambda r: (r, jnp.zeros_like(trial.gradients)),
         radius,
     )
     bound = jnp.maximum(radius.value, np.finfo(now.w.dtype).tiny)
-    # The very first step is one that gradient descent could take; where there is no curvature, a short one.
+    # The first step is one that gradient descent could take; without curvature, a short one.
     flat = 1e-3 * (1 + norm(now.w)) / norm(now.g)
     first = jnp.where(radius.value > 0, 1 / bound, flat)
     wanted = jnp.minimum(jnp.where(last.next_h > 0, last.next_h, first), method.longest(bound))
     left = state.horizon - now.t
-    # Two equal steps rather than a long one and a crumb.
+    # Two equal steps are better than a long one and a tiny one.
     h = jnp.where(wanted >= left, left, jnp.where(2 * wanted > left, left / 2, wanted))
     new = method.attempt(gradient, now.w, now.g, h, jnp.maximum(radius.at(now.t + h), bound))
     end = Point(jnp.where(h >= left, state.horizon, now.t + h), new.w, new.loss, new.g)
@@ -285,7 +283,7 @@ def _attempt(gradient: Gradient, method: Method, tolerance: Tolerance, state: St
     back = takes_back(off, _last_error(state), now.t - state.before.t, bound)
     size, first_try = jnp.where(fine, norm(off), jnp.inf), trial.rejections == 0
     judgement = judge(size, h, bound, may, back=back, order=method.order, last=last, first=first_try)
-    # A step cut by the horizon says nothing of the next.
+    # A step that the horizon cut does not limit the next one.
     cut = judgement.accepted & (h < wanted)
     judgement = judgement._replace(next_h=judgement.next_h * jnp.where(cut, wanted / h, 1))
     gradients, rejections = trial.gradients + spent + new.gradients, trial.rejections + ~judgement.accepted
@@ -293,8 +291,10 @@ def _attempt(gradient: Gradient, method: Method, tolerance: Tolerance, state: St
 
 
 def _suspect(trial: Trial) -> Array:
-    """A rejected step may have been unstable: then the radius is measured again, unless that was done here. A short one
-    is stable even where the radius has grown by far, and is rejected for a kink; but not again and again."""
+    """Whether a rejected step may have been unstable, so that the radius must be measured again.
+
+    A short step is stable even if the radius has grown far; it is rejected for a kink, but not many times in a row.
+    """
     last = trial.judgement
     long = last.h * trial.radius.value > STABLE
     return (trial.rejections > 0) & (long | (trial.rejections >= MOST_SHORT) | ~jnp.isfinite(last.error))
@@ -312,12 +312,12 @@ def _accepted(state: State, trial: Trial) -> State:
 
 
 def _last_error(state: State) -> Array:
-    """Of the step before, estimated."""
+    """The estimated error of the step before."""
     return _estimate(state.before, state.before.w, state.now)
 
 
 def _estimate(before: Point, w: Array, now: Point) -> Array:
-    """Of the error at `now`, but for the way from `before` to w: that is known better than as a difference."""
+    """The estimated error at `now`, without the part from `before` to w, which is known better than as a difference."""
     return estimate(now.t - before.t, now.w - w, before.g, now.g)
 
 

@@ -1,27 +1,14 @@
-"""Conflicting biases at the edge of stability: norm against sharpness, decided by the learning rate."""
+"""Conflicting biases at the edge of stability: the learning rate decides between small norm and small sharpness."""
 
-from steppe.experiments._paper import Paper
-from steppe.papers.conflicting_biases import (
-    diagonal_beyond,
-    diagonal_figures,
-    dynamics_claims,
-    geometry_claims,
-    networks_claims,
-    networks_figures,
-    risk_claims,
-    theory_figures,
-    two_points_claims,
-)
-
-PAPER = Paper(
-    id="conflicting-biases",
-    title="Conflicting biases at the edge of stability: norm versus sharpness regularization",
-    figures=(*diagonal_figures.FIGURES, *theory_figures.FIGURES, *diagonal_beyond.FIGURES, *networks_figures.FIGURES),
-    claims=(
-        *geometry_claims.CLAIMS,
-        *risk_claims.CLAIMS,
-        *two_points_claims.CLAIMS,
-        *dynamics_claims.CLAIMS,
-        *networks_claims.CLAIMS,
-    ),
-)
+# The order of these imports is the order of figures and claims: section 2, section 3 with its appendices, and beyond.
+from steppe.papers.conflicting_biases import figures_1_to_3 as figures_1_to_3  # isort: skip
+from steppe.papers.conflicting_biases import figures_5_to_17 as figures_5_to_17  # isort: skip
+from steppe.papers.conflicting_biases import lemmas_c_and_d as lemmas_c_and_d  # isort: skip
+from steppe.papers.conflicting_biases import figures_4_15_16 as figures_4_15_16  # isort: skip
+from steppe.papers.conflicting_biases import theorems_b as theorems_b  # isort: skip
+from steppe.papers.conflicting_biases import lemma_e1 as lemma_e1  # isort: skip
+from steppe.papers.conflicting_biases import proposition_e2 as proposition_e2  # isort: skip
+from steppe.papers.conflicting_biases import appendix_f as appendix_f  # isort: skip
+from steppe.papers.conflicting_biases import beyond_algorithms as beyond_algorithms  # isort: skip
+from steppe.papers.conflicting_biases import beyond_models as beyond_models  # isort: skip
+from steppe.papers.conflicting_biases.paper import PAPER as PAPER  # isort: skip

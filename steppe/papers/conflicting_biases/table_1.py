@@ -80,7 +80,7 @@ _SIZES: dict[Architecture, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A network on data. `n` and `test` are numbers of examples, 0 for all there are.
+    """What is trained: a network on data. `n` and `test` are numbers of examples; 0 means all.
 
     `width` and `depth` are hidden neurons and layers of an FCN, filters of a CNN, the first width and the blocks a
     stage of a ResNet, dimension and layers of the transformers.
@@ -88,7 +88,7 @@ class Setting:
 
     architecture: Architecture
     data: Data
-    loss: Name
+    loss: Loss
     n: int = 0
     test: int = 0
     activation: Literal["relu", "tanh"] = "relu"
@@ -106,9 +106,9 @@ class Setting:
         return build(self.network(), self.dataset(), losses.named(self.loss), seed=self.seed, scale=self.scale)
 
     def network(self) -> Any:
-        from steppe import networks
+        from steppe import activations, networks
 
-        activation = {"relu": networks.relu, "tanh": networks.tanh}[self.activation]
+        activation = {"relu": activations.relu, "tanh": activations.tanh}[self.activation]
         match self.architecture:
             case "fcn":
                 kinds = {"standard": networks.standard, "kernel": networks.kernel, "mup": networks.mup}
@@ -145,7 +145,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Row:
-    """One configuration; `mark` is its U-shape as printed, "-" where none is."""
+    """One configuration; `mark` is its U-shape as printed, "-" if none is printed."""
 
     name: str
     setting: Setting
@@ -168,7 +168,7 @@ def row(name: str) -> Row:
 
 
 def shown_in(figure: str) -> Row:
-    """The configuration of a panel, "3a" for example."""
+    """The configuration that the paper shows in a panel, "3a" for example."""
     return next(row for row in rows().values() if figure in row.figures)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from steppe import check
 from steppe.experiments import Experiment, Paper
+from steppe.outcome import OUTCOMES
 
 if TYPE_CHECKING:
     from steppe.papers.mulayoff2021.theory import PiecewiseLinear
@@ -43,8 +44,6 @@ class Descent(Experiment, kind="mulayoff2021/descent"):
     when the loss is first below `below`.
     """
 
-    precision = "float32"
-
     scale: float
     low: float
     high: float
@@ -65,7 +64,7 @@ class Descent(Experiment, kind="mulayoff2021/descent"):
 
     def run(self, checkpoint: Any, progress: Any) -> "Computed":
         """Train; one row for each step size, with all numbers that the claims need of its minimum."""
-        from steppe.dynamics._minima import minima
+        from steppe.dynamics import minima
         from steppe.store import Computed
 
         x, y = self.data()
@@ -86,7 +85,7 @@ class Descent(Experiment, kind="mulayoff2021/descent"):
         }  # fmt: skip
         params = {"x": x, "y": y, "moments": done.moments, "losses": done.losses}
         params |= {name: getattr(done, name) for name in ("W1", "b1", "W2", "b2")}
-        outcomes = {name: done.outcome.count(name) for name in ("reached", "exhausted", "diverged", "stalled")}
+        outcomes = {name: done.outcome.count(name) for name in OUTCOMES}
         result = {"outcomes": outcomes, "warming": int(done.warming.sum()), "run_steps": int(done.steps.sum())}
         return Computed(columns, params, result)
 

@@ -36,7 +36,7 @@ SETTLED_LOSS, SETTLED_KINK, SETTLED_STEPS = 1e-20, 1e-6, 2_000_000
 
 def settled_modes(run: Any, k: int, lr: float) -> Any:
     """The modes at the minimum where row k settles; None where it does not settle."""
-    from steppe.dynamics._minima import minima
+    from steppe.dynamics import minima
     from steppe.papers.mulayoff2021.theory import modes
 
     arrays = run.params

@@ -1,14 +1,29 @@
-"""What a run of multi-index is about: link, activation, noise and sizes; names become objects when it computes.
+"""The setting of multi-index: its activations, links and data, rows of runs, and exponents of scaling laws.
 
-Lost with the paper's formulas, and ours: the sizes, the noise (standard deviations 0.1 and 1), the coefficients 1/√r of
-the sum of r = 5, the matrix A and the outer function of the quadratic form. There A has eigenvalues ±1/√d, so that
-y = relu(xᵀAx) depends on all d directions, and ν is the correlation to the first r of its eigenvectors.
+The paper's formulas for these were lost, and we choose: the sizes, the noise (standard deviations 0.1 and 1), the
+coefficients 1/√r of the sum of r = 5, the matrix A and the outer function of the quadratic form. There A has
+eigenvalues ±1/√d, so that y = relu(xᵀAx) depends on all d directions, and ν is the correlation to the first r of its
+eigenvectors.
 """
 
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from steppe.experiments import Paper
+
+PAPER = Paper(
+    "multi-index",
+    "Flatness and generalization: learning multi-index models with homogeneous neural networks",
+    module="steppe.papers.multi_index",
+)
 
 Activation = Literal["relu", "leaky", "quadratic", "linear"]
 LinkName = Literal["sum", "linear", "quadratic-form"]
+ACTIVATIONS: tuple[Activation, ...] = ("relu", "leaky", "quadratic")
+LABELS = {"relu": "ReLU", "leaky": "LeakyReLU(0.1)", "quadratic": "quadratic", "linear": "linear"}
+COLOURS = {"relu": "blue", "leaky": "orange", "quadratic": "green"}
 
 
 def sigma(activation: Activation) -> Any:
@@ -17,15 +32,17 @@ def sigma(activation: Activation) -> Any:
     return {"relu": rectifier, "leaky": leaky(0.1), "quadratic": quadratic, "linear": linear}[activation]
 
 
+def label(run: Any) -> str:
+    return LABELS[run.spec["activation"]]
+
+
 def model(link: LinkName, activation: Activation, r: int, d: int, rng: Any) -> tuple[Any, Any, Any]:
-    """The link, its U, and the r directions that inner weights are correlated to.
+    """The link, its U, and the r directions to which inner weights are correlated.
 
-    "sum" is of r copies of the activation itself, and for r = 1 the single-index model.
+    "sum" is a sum of r copies of the activation: for r = 1 the single-index model.
     """
-    import numpy as np
-
     from steppe.data import orthonormal
-    from steppe.data._multi_index import Composed, Linear, QuadraticForm, SumOfSingleIndex
+    from steppe.data.links import Composed, Linear, QuadraticForm, SumOfSingleIndex
 
     coefficients = (1 / r**0.5,) * r
     if link == "quadratic-form":
@@ -39,3 +56,111 @@ def model(link: LinkName, activation: Activation, r: int, d: int, rng: Any) -> t
 
 def _relu(z: Any) -> Any:
     return z * (z > 0)
+
+
+def rows(names: Sequence[str], count: int, row: Callable[[int], dict[str, float]], checkpoint: Any) -> dict[str, Any]:
+    """The columns `names` of row(0), …, row(count − 1). A run that was killed continues after its last saved row."""
+    done = [] if checkpoint is None else list((checkpoint.load() or {}).get("rows", ()))
+    for k in range(len(done), count):
+        found = row(k)
+        done.append(np.array([found[name] for name in names], dtype=float))
+        if checkpoint is not None and checkpoint.due():
+            checkpoint.save({"rows": np.array(done)})
+    return dict(zip(names, np.array(done).T, strict=True))
+
+
+class Exponent(NamedTuple):
+    """b of y ∝ x^b, and the ends of its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+def exponent(x: Any, y: Any) -> Exponent:
+    """Least squares of log y on log x, where every draw is a point; the interval is Student's.
+
+    >>> round(exponent([1.0, 2.0, 4.0, 8.0], [3.0, 12.0, 48.0, 192.0]).value, 12)
+    2.0
+    """
+    from scipy.stats import t
+
+    x, y = np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float))
+    centred = x - x.mean()
+    slope = float(centred @ y / (centred @ centred))
+    left = y - y.mean() - slope * centred
+    reach = float(t.ppf(0.975, len(x) - 2) * np.sqrt(left @ left / (len(x) - 2) / (centred @ centred)))
+    return Exponent(slope, slope - reach, slope + reach)
+
+
+# An interval narrower than this counts as this wide: the sizes are finite, and the laws hold up to logarithms.
+MARGIN = 0.15
+
+
+class Law(NamedTuple):
+    """A measured exponent beside the predicted one."""
+
+    name: str
+    found: Exponent
+    predicted: float
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.found}, predicted {self.predicted:.2f}"
+
+    @property
+    def away(self) -> float:
+        return abs(self.found.value - self.predicted)
+
+    @property
+    def at_most(self) -> bool:
+        """Whether the exponent can be the predicted one or smaller."""
+        return min(self.found.low, self.found.value - MARGIN) <= self.predicted
+
+    @property
+    def at_least(self) -> bool:
+        return max(self.found.high, self.found.value + MARGIN) >= self.predicted
+
+    @property
+    def met(self) -> bool:
+        return self.at_most and self.at_least
+
+
+def laws(
+    runs: Sequence[Any], of: Callable[[Any], Any], size: str, predicted: Callable[[int], float] = lambda c: 0.0
+) -> list[Law]:
+    """The exponents of of(columns) in `size`, one run for each activation; `predicted` depends on its degree c."""
+    found = []
+    for run in runs:
+        c = interpolated(run)
+        found.append(Law(label(run), exponent(c[size], of(c)), predicted(degree(run))))
+    return found
+
+
+def degree(run: Any) -> int:
+    return 2 if run.spec["activation"] == "quadratic" else 1
+
+
+def interpolated(run: Any) -> dict[str, Any]:
+    """The columns of a run, without rows where no interpolator exists."""
+    curves = run.curves
+    kept = curves["exists"] > 0 if "exists" in curves else slice(None)
+    return {name: column[kept] for name, column in curves.items()}
+
+
+def listed(laws: Sequence[Law]) -> str:
+    return "; ".join(map(str, laws))
+
+
+def fitted(size: Any, values: Any, colour: str, name: str) -> list[dict[str, Any]]:
+    """Two series for a figure: the draws as points, and the fitted law as a line with its exponent in the label."""
+    found = exponent(size, values)
+    ends = np.unique(size)
+    level = np.exp(np.mean(np.log(values)) - found.value * np.mean(np.log(size)))
+    return [
+        {"x": list(map(float, size)), "y": list(map(float, values)), "kind": "points", "colour": colour},
+        {"x": ends.tolist(), "y": (level * ends**found.value).tolist(), "kind": "dashed", "colour": colour,
+         "label": f"{name}: {found.value:.2f}"},
+    ]  # fmt: skip

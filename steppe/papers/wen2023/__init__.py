@@ -1,12 +1,17 @@
-"""Wen, Li and Ma 2023: when the flattest minimisers generalise, and when they memorise."""
+"""Wen, Li and Ma 2023: when the flattest minimisers generalise, and when they memorise.
 
-from steppe.experiments._paper import Paper
-from steppe.papers.wen2023.claims import CLAIMS
-from steppe.papers.wen2023.figures import FIGURES
+Figures and claims are declared by the modules below, in this order; `_paper` has what declares them.
+"""
 
-PAPER = Paper(
-    id="wen2023",
-    title="Sharpness minimization algorithms do not only minimize sharpness to achieve better generalization",
-    figures=FIGURES,
-    claims=CLAIMS,
-)
+from steppe.papers.wen2023._paper import PAPER as PAPER
+
+# isort: off
+from steppe.papers.wen2023 import figures_1_to_6 as figures_1_to_6
+from steppe.papers.wen2023 import figures_7_to_11 as figures_7_to_11
+from steppe.papers.wen2023 import table_1 as table_1
+from steppe.papers.wen2023 import beyond as beyond
+from steppe.papers.wen2023 import section_3 as section_3
+from steppe.papers.wen2023 import sections_4_and_5 as sections_4_and_5
+from steppe.papers.wen2023 import lemmas as lemmas
+from steppe.papers.wen2023 import misprints as misprints
+# isort: on

@@ -1,55 +1,141 @@
-"""Beyond the paper's figures: sample complexity, a penalised bias, and the next checks its reviewers ask for."""
+"""Beyond the paper: all runs in one picture, its question 2, sample complexity, a penalised bias, and next checks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from steppe.experiments._paper import Figure, Scale
-from steppe.papers.wen2023 import panels
-from steppe.papers.wen2023.training import Row, Training
+import numpy as np
 
-Specs = dict[Scale, tuple[Training, ...]]
+from steppe.experiments import Finding, Shown
+from steppe.figures import panels
+from steppe.papers.wen2023._paper import PAPER, joint_figure, training_figure
+from steppe.papers.wen2023.figures_1_to_6 import fig1a, fig1b, fig2a, fig4a, fig4b, fig6a, fig6b
+from steppe.papers.wen2023.figures_7_to_11 import fig8a, fig8b, fig9a, fig9b, fig10a, fig10b, fig11a, fig11b
+from steppe.papers.wen2023.run_claims import last, ratio, spread
+from steppe.papers.wen2023.training import Training, sam
 
-_SAM = Row(0.01, 0.05, 1, 0.0, 1)
+# Flat is not enough: how flat every run ended, relative to the least possible trace, against its test error. These are
+# all figures that have a lower bound of the trace and an accuracy, with label, colour and kind of point.
+
+_SERIES = (
+    ("I: no bias, 1-SAM", "green", "points", (fig1b, fig8b)),
+    ("I: no bias, weight decay", "green", "crosses", (fig1a, fig8a)),
+    ("I: BatchNorm, 1-SAM", "orange", "points", (fig2a, fig10a)),
+    ("II: bias, 1-SAM", "red", "points", (fig4b, fig9b, fig11b)),
+    ("II: bias, weight decay", "red", "crosses", (fig4a, fig9a, fig11a)),
+    ("III: LayerNorm, 1-SAM", "blue", "points", (fig6a, fig6b, fig10b)),
+)
+_SCATTERED = [figure for *_, figures in _SERIES for figure in figures]
+# An error of no test point in 10,000 is drawn at this height.
+_FLOOR = 3e-5
 
 
-def _draw(numbers: Mapping[str, Any]) -> Any:
-    from steppe.figures import panels as drawn
+def scatter_numbers(*by_figure: Sequence[Any]) -> dict[str, Any]:
+    found = dict(zip(_SCATTERED, by_figure, strict=True))
+    series = []
+    for label, colour, kind, figures in _SERIES:
+        chosen = [e for figure in figures for e in found[figure]]
+        x = [e.result["trace_parts"]["gauss_newton"] / e.result["bound"] for e in chosen]
+        y = [max(1 - e.result["final"]["test_accuracy"], _FLOOR) for e in chosen]
+        series.append({"x": x, "y": y, "kind": kind, "colour": colour, "label": label})
+    panel = {
+        "x": "trace (Gauss-Newton part) over the bound for interpolators",
+        "y": f"test error (none of the test points: {_FLOOR:.0e})",
+        "series": series,
+        "log": "xy",
+        "places": [{"at": 1.0, "label": "flattest"}],
+    }
+    return {"title": "Flat is not enough: all runs", "panels": [panel]}
 
-    return drawn(numbers)
+
+joint_figure("scatter", "flatness against test error of all runs", _SCATTERED, scatter_numbers, panels)
+
+# Question 2 of the paper: II (bias) and III (LayerNorm) both have flattest minimisers that memorise, and 1-SAM finds
+# them in II only. Which property besides sharpness shows where it goes?
+
+_SCENARIOS = (("I: no bias", "green", fig1b), ("II: bias", "red", fig4b), ("III: LayerNorm", "blue", fig6a))
+_PROPERTIES = {
+    "test_accuracy": ("test accuracy", ""),
+    "sharing": ("share of the examples a neuron fires on", ""),
+    "feature_rank": ("rank of the features", "y"),
+    "active_neurons": ("active neurons", "y"),
+    "path_norm": ("path norm", "y"),
+    "normalised_margin": ("normalised margin", ""),
+}
+
+
+def question_2_numbers(*by_scenario: Sequence[Any]) -> dict[str, Any]:
+    shown: list[dict[str, Any]] = []
+    for name, (label, log) in _PROPERTIES.items():
+        series = []
+        for (scenario, colour, _), runs in zip(_SCENARIOS, by_scenario, strict=True):
+            for k, e in enumerate(runs):
+                label_once = scenario if k == 0 and not shown else None
+                series.append(_curve(e, name, colour, label_once))
+        shown.append({"x": "epochs", "y": label, "series": series, "log": "x" + log})
+    return {"title": "Question 2: what 1-SAM's minima have besides flatness", "panels": shown}
+
+
+def _curve(run: Any, name: str, colour: str, label: str | None) -> dict[str, Any]:
+    """A thin line against epochs; epoch 0 is drawn at ½ on the logarithmic axis."""
+    x, y = run.curves["epoch"].clip(min=0.5).tolist(), run.curves[name].tolist()
+    return {"x": x, "y": y, "kind": "thin", "colour": colour} | ({"label": label} if label else {})
+
+
+joint_figure(
+    "question2", "properties of the minima along 1-SAM", [row[2] for row in _SCENARIOS], question_2_numbers, panels
+)
+
+
+@PAPER.claim(
+    "question2-sharing", "Question 2", "In the minima of III more examples share a neuron than in those of II.",
+    "ratio III/II of the share of examples a neuron fires on above 1", needs=(fig4b, fig6a),
+)  # fmt: skip
+def sharing(two: Sequence[Any], three: Sequence[Any]) -> Finding:
+    return _compared(ratio(three, two, "sharing"), two, three, "sharing")
+
+
+@PAPER.claim(
+    "question2-rank", "Question 2", "The features of the minima in II have a larger rank than in III.",
+    "ratio II/III of feature ranks above 1", needs=(fig4b, fig6a),
+)  # fmt: skip
+def rank(two: Sequence[Any], three: Sequence[Any]) -> Finding:
+    return _compared(ratio(two, three, "feature_rank"), two, three, "feature_rank")
+
+
+def _compared(ratios: Finding, two: Sequence[Any], three: Sequence[Any], name: str) -> Finding:
+    """Judged by the median seed, with both spreads."""
+    detail = f"II {spread(last(two, name))}; III {spread(last(three, name))}"
+    return Finding(ratios.measured, ratios.measured > 1, detail)
+
+
+# Sample complexity: 1-SAM on n examples for every n, the same number of steps each, without bias and with it.
 
 
 def _sizes(sizes: Sequence[int], steps: int, seeds: int, **rest: Any) -> tuple[Training, ...]:
-    """1-SAM on n examples for every n, the same number of steps each; no bias, then bias."""
     return tuple(
-        Training(network, (replace(_SAM, epochs=steps // n),), n=n, seed=seed, per_decade=5, **rest)
+        Training(network, (sam(0.01, 0.05, steps // n),), n=n, seed=seed, per_decade=5, **rest)
         for network in ("no-bias", "bias")
         for n in sizes
         for seed in range(seeds)
     )
 
 
-SAMPLES: Specs = {
-    "smoke": _sizes((40, 160), 200_000, 2, width=200, test=4_000),
-    "paper": _sizes((25, 35, 50, 70, 100, 140, 200, 280, 400), 2_000_000, 5),
-}
-
-
-def by_size(entries: Sequence[Any], network: str, name: str) -> dict[int, list[float]]:
-    """The last values of a curve by training-set size."""
+def by_size(runs: Sequence[Any], network: str, name: str) -> dict[int, list[float]]:
+    """The last values of a curve by the size of the training set."""
     found: dict[int, list[float]] = {}
-    for e in entries:
+    for e in runs:
         if e.spec["network"] == network:
             found.setdefault(e.spec["n"], []).append(e.result["final"][name])
     return found
 
 
-def _sample_numbers(entries: Sequence[Any]) -> dict[str, Any]:
-    series, sizes = [], sorted(by_size(entries, "no-bias", "test_loss"))
-    d = entries[0].spec["d"]
+def sample_numbers(runs: Sequence[Any]) -> dict[str, Any]:
+    series, sizes = [], sorted(by_size(runs, "no-bias", "test_loss"))
+    d = runs[0].spec["d"]
     for network, colour in (("no-bias", "green"), ("bias", "red")):
-        found = by_size(entries, network, "test_loss")
+        found = by_size(runs, network, "test_loss")
         points = [(n, v) for n, values in found.items() for v in values]
         series.append({"x": [n for n, _ in points], "y": [v for _, v in points], "kind": "points", "colour": colour})
         medians = [median(found[n]) for n in sizes]
@@ -59,102 +145,105 @@ def _sample_numbers(entries: Sequence[Any]) -> dict[str, Any]:
     return {"title": "Sample complexity on P_xor against d/n (theorem 3.1)", "panels": [panel]}
 
 
-SAMPLE_COMPLEXITY = Figure(
-    id="sample-complexity",
-    title="test loss of 1-SAM against n, with the rate d/n",
-    specs=SAMPLES,
-    numbers=_sample_numbers,
-    draw=_draw,
-    seconds={"smoke": 6, "paper": 300},
+sample_complexity = PAPER.figure(
+    "sample-complexity",
+    "test loss of 1-SAM against n, with the rate d/n",
+    runs={
+        "smoke": _sizes((40, 160), 200_000, 2, width=200, test=4_000),
+        "paper": _sizes((25, 35, 50, 70, 100, 140, 200, 280, 400), 2_000_000, 5),
+    },
+    show=Shown(sample_numbers, panels),
 )
+
+
+@PAPER.claim(
+    "thm3.1-rate", "Theorem 3.1", "Without bias the test error of a flattest net falls like d/n or faster in n.",
+    "slope of log test loss against log n ≤ −1", needs=(sample_complexity,),
+)  # fmt: skip
+def sample_rate(runs: Sequence[Any]) -> Finding:
+    """The slope from the smallest to the largest training set."""
+    found = by_size(runs, "no-bias", "test_loss")
+    n = np.array(sorted(found), dtype=float)
+    losses = np.array([median(found[int(k)]) for k in n])
+    slope = float(np.polyfit(np.log(n), np.log(losses), 1)[0])
+    return Finding(slope, slope <= -1, f"median test losses {', '.join(f'{v:.2g}' for v in losses)}")
+
+
+# Weight decay of the first layer's bias alone. Without it this is the first stage of figure 4b.
 
 
 def _penalties(penalties: Sequence[float], epochs: int, seeds: int, **rest: Any) -> tuple[Training, ...]:
     return tuple(
-        Training("bias", (replace(_SAM, epochs=epochs, bias_decay=penalty),), seed=seed, **rest)
+        Training("bias", (sam(0.01, 0.05, epochs, bias_decay=penalty),), seed=seed, **rest)
         for penalty in penalties
         for seed in range(seeds)
     )
 
 
-# Decay of b₁ alone; 0 is figure 4b's first stage.
-PENALTIES: Specs = {
-    "smoke": _penalties((0.0, 0.1), 1_000, 2, width=100, test=4_000, per_decade=10),
-    "paper": _penalties((0.0, 0.01, 0.1, 1.0), 5_000, 3, width=200),
-}
-
-
-def _penalty_numbers(entries: Sequence[Any]) -> dict[str, Any]:
+def penalty_numbers(runs: Sequence[Any]) -> dict[str, Any]:
     colours = ("red", "orange", "green", "blue", "ink")
-    penalties = sorted({e.spec["stages"][0]["bias_decay"] for e in entries})
+    penalties = sorted({e.spec["stages"][0]["bias_decay"] for e in runs})
     shown = []
     for name, label, log in (("test_accuracy", "test accuracy", "x"), ("trace", "tr ∇²L", "xy")):
         series = []
         for penalty, colour in zip(penalties, colours, strict=False):
-            for k, e in enumerate(e for e in entries if e.spec["stages"][0]["bias_decay"] == penalty):
-                epochs = e.curves["epoch"].clip(min=0.5).tolist()
-                once = {"label": f"decay {penalty:g}"} if k == 0 else {}
-                series.append({"x": epochs, "y": e.curves[name].tolist(), "kind": "thin", "colour": colour} | once)
+            for k, e in enumerate(e for e in runs if e.spec["stages"][0]["bias_decay"] == penalty):
+                series.append(_curve(e, name, colour, f"decay {penalty:g}" if k == 0 else None))
         shown.append({"x": "epochs", "y": label, "series": series, "log": log})
     return {"title": "Scenario II when the bias is penalised (1-SAM)", "panels": shown}
 
 
-BIAS_PENALTY = Figure(
-    id="bias-penalty",
-    title="1-SAM with weight decay of the bias alone",
-    specs=PENALTIES,
-    numbers=_penalty_numbers,
-    draw=_draw,
-    seconds={"smoke": 15, "paper": 400},
+bias_penalty = PAPER.figure(
+    "bias-penalty",
+    "1-SAM with weight decay of the bias alone",
+    runs={
+        "smoke": _penalties((0.0, 0.1), 1_000, 2, width=100, test=4_000, per_decade=10),
+        "paper": _penalties((0.0, 0.01, 0.1, 1.0), 5_000, 3, width=200),
+    },
+    show=Shown(penalty_numbers, panels),
 )
 
-_NEXT: dict[str, tuple[str, Training]] = {
-    "next-depth4": ("4 layers, bias, 1-SAM", Training("bias", (replace(_SAM, epochs=5_000),), depth=4, width=100)),
-    "next-batch-norm": (
-        "standard BatchNorm, 1-SAM",
-        Training("batch-norm", (Row(0.005, 0.1, 1, 0.0, 2_000),), width=100),
-    ),
-    "next-layer-norm": (
-        "standard LayerNorm, 1-SAM",
-        Training("layer-norm", (Row(0.005, 0.1, 1, 0.0, 5_000),), width=100),
-    ),
-    # An odd function: a ReLU net without bias has a linear odd part and cannot fit it.
-    "next-parity": (
-        "3-parity, bias, 1-SAM",
-        Training("bias", (replace(_SAM, epochs=20_000),), data="parity", n=1_000, d=20),
-    ),
-    "next-mixture": (
-        "Gaussian mixture, bias, 1-SAM",
-        Training("bias", (replace(_SAM, epochs=20_000),), data="mixture"),
-    ),
-}
-_NEXT_SMOKE = {
-    "next-depth4": {"epochs": 150}, "next-batch-norm": {"epochs": 60}, "next-layer-norm": {"epochs": 100},
-    "next-parity": {"epochs": 300}, "next-mixture": {"epochs": 2_000},
-}  # fmt: skip
+
+@PAPER.claim(
+    "bias-penalised", "Beyond", "Weight decay of the bias alone gives scenario II back most of its generalisation.",
+    "with the best penalty at most half as many wrong answers", needs=(bias_penalty,),
+)  # fmt: skip
+def penalised(runs: Sequence[Any]) -> Finding:
+    """The share of wrong answers with the best of the penalties, over the share without one."""
+    by: dict[float, list[float]] = {}
+    for e in runs:
+        by.setdefault(e.spec["stages"][0]["bias_decay"], []).append(e.result["final"]["test_accuracy"])
+    wrong = {penalty: 1 - median(v) for penalty, v in by.items()}
+    best = min(share for penalty, share in wrong.items() if penalty > 0)
+    # If nothing is wrong without a penalty, a penalty cannot give anything back.
+    left = best / wrong[0.0] if wrong[0.0] > 0 else float("inf")
+    detail = ", ".join(f"decay {p:g}: {median(v):.3f}" for p, v in sorted(by.items()))
+    return Finding(left, left <= 0.5, detail)
 
 
-def _next_specs(id: str) -> Specs:
-    _, paper = _NEXT[id]
-    smoke = replace(
-        paper, stages=tuple(replace(row, **_NEXT_SMOKE[id]) for row in paper.stages), width=min(paper.width, 100),
-        test=4_000, per_decade=10,
-    )  # fmt: skip
-    return {"smoke": (smoke,), "paper": tuple(replace(paper, seed=s) for s in range(3))}
+# The next checks: what a reviewer of the paper would ask for.
 
 
-def _next_numbers(title: str) -> Callable[[Sequence[Any]], dict[str, Any]]:
-    return lambda entries: panels.numbers(f"Next check · {title}", entries)
-
-
-NEXT_CHECKS = tuple(
-    Figure(
-        id=id,
-        title=title,
-        specs=_next_specs(id),
-        numbers=_next_numbers(title),
-        draw=panels.draw,
-        seconds={"smoke": 8, "paper": 200},
+def _next_check(id: str, title: str, paper: Training, smoke: int) -> None:
+    training_figure(
+        id, title, paper, smoke=(smoke,), smoke_width=100, smoke_seeds=1, paper_seeds=3, heading="Next check"
     )
-    for id, (title, _) in _NEXT.items()
+
+
+_SAM = sam(0.01, 0.05, 5_000)
+_next_check("next-depth4", "4 layers, bias, 1-SAM", Training("bias", (_SAM,), depth=4, width=100), 150)
+_next_check(
+    "next-batch-norm", "standard BatchNorm, 1-SAM", Training("batch-norm", (sam(0.005, 0.1, 2_000),), width=100), 60
 )
+_next_check(
+    "next-layer-norm", "standard LayerNorm, 1-SAM", Training("layer-norm", (sam(0.005, 0.1, 5_000),), width=100), 100
+)
+# Parity is an odd function. A ReLU net without bias has a linear odd part and cannot fit it.
+_next_check(
+    "next-parity", "3-parity, bias, 1-SAM",
+    Training("bias", (replace(_SAM, epochs=20_000),), data="parity", n=1_000, d=20), 300,
+)  # fmt: skip
+_next_check(
+    "next-mixture", "Gaussian mixture, bias, 1-SAM",
+    Training("bias", (replace(_SAM, epochs=20_000),), data="mixture"), 2_000,
+)  # fmt: skip

@@ -152,9 +152,9 @@ class Training(Experiment, kind="wen2023/training"):
     def build(self, x: Any) -> Any:
         """The network. Batch normalisation takes its statistics from the training inputs x."""
         from steppe import networks
+        from steppe.activations import leaky_relu, relu, softplus
 
-        activations = {"relu": networks.relu, "softplus": networks.softplus, "leaky_relu": networks.leaky_relu()}
-        activation = activations[self.activation]
+        activation = {"relu": relu, "softplus": softplus, "leaky_relu": leaky_relu()}[self.activation]
         if self.network in ("no-bias", "bias"):
             bias = self.network == "bias"
             if self.depth == 2:

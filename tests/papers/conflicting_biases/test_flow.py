@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from steppe.check import ArgumentError
-from steppe.papers.conflicting_biases.theory import Manifold, excess_rate, flow_end, flow_limit, flow_path
-from steppe.papers.conflicting_biases.theory import manifold as extremes
+from steppe.papers.conflicting_biases.theory import Manifold, excess_rate, flow_end, flow_limit, flow_path, least_norm
 
 
 @settings(max_examples=12)
@@ -21,7 +20,7 @@ def test_the_limit_is_that_of_an_integrator(seed, depth):
     w0 = np.random.default_rng(seed).uniform(0.3, 1.0, 3)
     m = Manifold(x, y, depth)
     if depth > 1 and (flow_limit(x, y, w0, depth=depth) < 1e-2).any():
-        return  # a weight that dies out slowly: the integrator would need for ever
+        return  # a weight that vanishes slowly: the integrator would need too long
     run = solve_ivp(lambda t, w: -m.gradient(w), (0, 2000), w0, method="LSODA", rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(run.y[:, -1], flow_limit(x, y, w0, depth=depth), rtol=1e-6, atol=1e-7)
 
@@ -46,7 +45,7 @@ def test_theorem_b1_for_any_signs(seed):
     """‖w_∞²‖₁ falls to its least value as α → 0."""
     x, y = example(seed, d=3)
     x, y = (x, y) if y > 0 else (-x, -y)
-    least = extremes.least_norm(x, y).value
+    least = least_norm(x, y).value
     norms = [float(np.sum(flow_limit(x, y, a) ** 2)) for a in (1e-1, 1e-2, 1e-3, 1e-4)]
     ratio = np.unique(x)[-2] / x.max() if len(np.unique(x)) > 1 else -np.inf
     assert norms[-1] - least <= 20 * (1e-4) ** (2 * (1 - max(ratio, 0))) * (1 + y) + 1e-9

@@ -4,18 +4,24 @@ import numpy as np
 import pytest
 from draws import SEED, example
 from hypothesis import given, settings
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 from steppe.check import ArgumentError
-from steppe.papers.conflicting_biases.theory import Manifold, kkt_points, least_risk, printed, risk
-from steppe.papers.conflicting_biases.theory import manifold as extremes
-from steppe.papers.conflicting_biases.theory.kkt import multipliers
+from steppe.papers.conflicting_biases.theory import (
+    Manifold,
+    kkt_points,
+    least_risk,
+    least_sharpness,
+    multipliers,
+    printed,
+    risk,
+)
 
 
 def problem(seed, **options):
     x, y = example(seed, **options)
     share = np.random.default_rng(seed + 1).uniform(0.05, 0.99)
-    return x, y, 2 / extremes.least_sharpness(x, y).value * share
+    return x, y, 2 / least_sharpness(x, y).value * share
 
 
 @given(SEED)
@@ -45,7 +51,7 @@ def test_the_best_of_them_is_the_global_minimum(seed):
     assert kkt_points(x, y, lr)[0].risk == pytest.approx(best, rel=1e-8, abs=1e-10)
     assert x @ w**2 == pytest.approx(y, rel=1e-9)
     found = minimize(
-        lambda u: 0.5 * u @ u - u.sum(), extremes.least_sharpness(x, y).point(len(x)) ** 2, jac=lambda u: u - 1,
+        lambda u: 0.5 * u @ u - u.sum(), least_sharpness(x, y).point(len(x)) ** 2, jac=lambda u: u - 1,
         bounds=[(0, None)] * len(x), method="SLSQP", options={"maxiter": 300, "ftol": 1e-13},
         constraints=(
             {"type": "eq", "fun": lambda u: x @ u - y, "jac": lambda u: x},
@@ -60,8 +66,6 @@ def test_the_best_of_them_is_the_global_minimum(seed):
 @given(SEED)
 def test_the_global_minimum_in_many_dimensions(seed):
     """The certificate of a convex problem: u minimises ⟨∇f(u), v⟩ over all feasible v."""
-    from scipy.optimize import linprog
-
     x, y, lr = problem(seed, d=30)
     u = least_risk(x, y, lr) ** 2
     program = linprog(u - 1, A_eq=x[None], b_eq=[y], A_ub=(x**2)[None], b_ub=[1 / (2 * lr)], method="highs")
@@ -87,7 +91,7 @@ def test_ties_have_one_point_a_support_and_none_beyond_their_sharpness():
 
 def test_the_flattest_point_is_all_that_is_left_at_the_limit():
     x, y = np.array([1.0, 0.25]), 1.0
-    lr = 2 / extremes.least_sharpness(x, y).value
+    lr = 2 / least_sharpness(x, y).value
     np.testing.assert_array_equal(least_risk(x, y, lr), [0, 2])
     with pytest.raises(ArgumentError, match="lr must be at most"):
         least_risk(x, y, 1.01 * lr)

@@ -12,8 +12,7 @@ from scipy.stats import norm
 
 from steppe.check import ArgumentError
 from steppe.papers.conflicting_biases.theory import printed, two_points
-from steppe.papers.conflicting_biases.theory import two_points as sphere_errors
-from steppe.papers.conflicting_biases.theory.risk import standard_error
+from steppe.papers.conflicting_biases.theory.risks import standard_error
 
 LOGISTIC = jax.jit(lambda w, x2: 0.5 * (jax.nn.softplus(w[-1]) + jax.nn.softplus(-(jnp.dot(w[:-1], x2) + w[-1]))))
 HESSIAN = jax.jit(jax.hessian(LOGISTIC))
@@ -50,27 +49,27 @@ def test_the_number_of_the_paper():
 def test_isotropic_error_is_the_integral_over_the_sphere(d, c):
     weight = lambda angle: np.sin(angle) ** (d - 2)  # noqa: E731
     total, beyond = quad(weight, 0, np.pi)[0], quad(weight, np.arccos(c), np.pi)[0]
-    assert sphere_errors.isotropic(d, c) == pytest.approx(beyond / total, rel=1e-9)
-    assert printed.small_mean_error(d, c) == sphere_errors.isotropic(d + 1, c)
+    assert two_points.isotropic(d, c) == pytest.approx(beyond / total, rel=1e-9)
+    assert printed.small_mean_error(d, c) == two_points.isotropic(d + 1, c)
 
 
 @pytest.mark.parametrize(("d", "m"), [(3, 0.7), (6, 2.0), (12, 3.5)])
 @pytest.mark.parametrize("c", [0.5, 0.0])
 def test_errors_three_ways(d, m, c):
-    exact, drawn = sphere_errors.error(d, m, c), sphere_errors.monte_carlo(d, m, c, samples=100_000)
+    exact, drawn = two_points.error(d, m, c), two_points.monte_carlo(d, m, c, samples=100_000)
     # The kinks of the integrand at small d cost the quadrature up to 1e-4.
     assert abs(exact - drawn.value) < 4.5 * standard_error(drawn) + 1e-4
     if c == 0:
-        assert exact == pytest.approx(sphere_errors.acute(d, m), abs=1e-4)
-    assert sphere_errors.error(d, 0.0, c) == pytest.approx(sphere_errors.isotropic(d, c), abs=1e-4)
+        assert exact == pytest.approx(two_points.acute(d, m), abs=1e-4)
+    assert two_points.error(d, 0.0, c) == pytest.approx(two_points.isotropic(d, c), abs=1e-4)
 
 
 def test_the_exponents():
     for c in (0.5, 0.0):
-        a, b = (np.log(sphere_errors.error(4, m, c, nodes=200)) for m in (12.0, 16.0))
-        assert (a - b) / (256 - 144) == pytest.approx(sphere_errors.exponent(c), rel=0.03)
+        a, b = (np.log(two_points.error(4, m, c, nodes=200)) for m in (12.0, 16.0))
+        assert (a - b) / (256 - 144) == pytest.approx(two_points.exponent(c), rel=0.03)
     # Far out the printed approximation is too large by any factor.
-    assert printed.projected_error(16.0, 0.5) > 1e10 * sphere_errors.error(4, 16.0, 0.5, nodes=200)
+    assert printed.projected_error(16.0, 0.5) > 1e10 * two_points.error(4, 16.0, 0.5, nodes=200)
 
 
 def test_the_printed_gaussian_integrals():
@@ -97,8 +96,8 @@ def test_the_printed_system_is_not_singular():
 
 def test_wrong_arguments_are_named():
     with pytest.raises(ArgumentError, match="d must be"):
-        sphere_errors.isotropic(1, 0.5)
+        two_points.isotropic(1, 0.5)
     with pytest.raises(ArgumentError, match="d must be"):
-        sphere_errors.error(2, 1.0, 0.5)
+        two_points.error(2, 1.0, 0.5)
     with pytest.raises(ArgumentError, match="m must be"):
-        sphere_errors.acute(3, -1.0)
+        two_points.acute(3, -1.0)

@@ -212,7 +212,7 @@ def test_neurons_that_play_no_part():
         (lambda: flattest_implementation(net(0)[0], [1.0]), "x must be of shape"),
         (lambda: flattest_implementation(net(0)[0], [[1.0]], rtol=0.0), "rtol must be"),
         (lambda: rescaled(net(0)[0], [1.0]), "beta must be 6 numbers > 0"),
-        (lambda: Rescaling.of([([[1.0]], 2, 0)], 2), "between 2 neurons"),
+        (lambda: Rescaling.of([([[1.0]], 2, 0)], 2), "src and dst from 0 to 1"),
         (lambda: Rescaling.of([], 2), "at least one"),
     ],
 )

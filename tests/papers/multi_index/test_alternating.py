@@ -6,8 +6,8 @@ import pytest
 from steppe.activations import leaky, quadratic, rectifier, relu_power
 from steppe.check import ArgumentError
 from steppe.data import multi_index, orthonormal
-from steppe.data._multi_index import SumOfSingleIndex
-from steppe.flattening._interpolator import NoInterpolatorError, features, flattest_interpolator
+from steppe.data.links import SumOfSingleIndex
+from steppe.flattening import NoInterpolatorError, features, flattest_interpolator
 from steppe.papers.multi_index.theory import copies, correlated, descend, pointwise, population_loss, usefulness
 
 FAMILY = [rectifier, leaky(0.1), quadratic, relu_power(3)]

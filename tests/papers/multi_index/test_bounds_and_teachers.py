@@ -8,8 +8,8 @@ import steppe
 from steppe.activations import Homogeneous, leaky, quadratic, rectifier, relu_power
 from steppe.check import ArgumentError
 from steppe.data import multi_index, orthonormal
-from steppe.data._multi_index import Linear, SumOfSingleIndex
-from steppe.flattening._interpolator import features, flattest_interpolator
+from steppe.data.links import Linear, SumOfSingleIndex
+from steppe.flattening import features, flattest_interpolator
 from steppe.networks import TwoLayer
 from steppe.papers.multi_index.theory import (
     copies,

@@ -7,7 +7,7 @@ from scipy.integrate import dblquad
 from steppe.activations import leaky, linear, monomial, quadratic, rectifier, relu_power
 from steppe.check import ArgumentError
 from steppe.data import orthonormal
-from steppe.data._multi_index import Composed, Linear, Polynomial, QuadraticForm, SumOfSingleIndex
+from steppe.data.links import Composed, Linear, Polynomial, QuadraticForm, SumOfSingleIndex
 from steppe.papers.multi_index.theory import population_loss, product_mean, quadrant, sampled_loss
 
 LINKS = [

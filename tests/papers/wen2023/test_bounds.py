@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steppe.check import ArgumentError
-from steppe.papers.wen2023.theory import bounds, smoothing
+from steppe.papers.wen2023.theory import bounds
 
 N, D_IN, WIDTH = 6, 3, 5
 SEED = st.integers(0, 2**32 - 1)
@@ -104,10 +104,10 @@ def test_logistic_is_the_square_with_its_own_curvature(p):
         def loss(f, y=y):
             return (1 - p) * np.logaddexp(0, -y * f) + p * np.logaddexp(0, y * f)
 
-        step, (at,) = 1e-4, smoothing.target([y], p)
+        step, (at,) = 1e-4, bounds.logistic_target([y], p)
         assert loss(at - 1e-3) > loss(at) < loss(at + 1e-3)
         second = (loss(at + step) - 2 * loss(at) + loss(at - step)) / step**2
-        assert second == pytest.approx(smoothing.curvature(p), abs=1e-7)
+        assert second == pytest.approx(bounds.logistic_curvature(p), abs=1e-7)
 
 
 def test_sim_bn_complete_refuses_other_sets():

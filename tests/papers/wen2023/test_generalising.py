@@ -1,15 +1,18 @@
-"""Generalising solutions: as flat as the memorising ones, and right everywhere."""
+"""Generalising solutions: as flat as the memorising ones, right everywhere, and the same at a larger width."""
 
+import ast
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 import theory_nets as nets
 
 from steppe.check import ArgumentError
+from steppe.flattening import memorising, separating
+from steppe.papers.wen2023 import theory
 from steppe.papers.wen2023.theory import bounds, generalising
 from steppe.papers.wen2023.theory.complexity import path_norm
-from steppe.papers.wen2023.theory.smoothing import tails
 
 # Activations are short sums of numbers of order one.
 ROUNDING = 1e-13
@@ -108,7 +111,7 @@ def test_sim_bn_approaches_its_infimum(d, size, scale, width):
     everywhere = nets.cube(d)
     f = nets.predict(net, params, everywhere)
     assert np.abs(f - everywhere[:, 0] * everywhere[:, 1]).max() < ROUNDING
-    assert np.array_equal(tails(x), np.unique(S, axis=0))
+    assert np.array_equal(bounds.tails(x), np.unique(S, axis=0))
 
 
 def test_sim_bn_of_uneven_width():
@@ -140,3 +143,40 @@ def test_wrong_arguments_are_named(call, message):
 def test_a_coordinate_that_is_no_whole_number_is_refused():
     with pytest.raises(ArgumentError, match="coordinates must be a whole number"):
         generalising.parity(5, (0.5, 1))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [generalising.xor(3), generalising.no_bias_xor(3), memorising.deep(np.eye(3), [1, 0, 2], 3)],
+    ids=["two-layer", "no-bias", "deep"],
+)
+def test_function_and_trace_do_not_change(params):
+    x = nets.cube(3)
+    y = nets.predict(nets.mlp, params, x)
+    wide = generalising.widen(params, 9)
+    assert {len(W) for W in wide.values()} == {9}
+    assert np.array_equal(nets.predict(nets.mlp, wide, x), y)
+    # Neither room size of the oracle nor dead neurons move the trace but for the order of a sum.
+    exact = nets.gauss_newton(nets.mlp, params, x)
+    assert nets.trace(nets.mlp, wide, x, y) == pytest.approx(exact, rel=1e-13)
+
+
+def test_what_cannot_be_widened():
+    with pytest.raises(ArgumentError, match="width must be a whole number ≥ 4"):
+        generalising.widen(generalising.xor(3), 3)
+    with pytest.raises(ArgumentError, match="without batch norm"):
+        generalising.widen(generalising.sim_bn_xor(3), 8)
+
+
+def test_no_jax():
+    """The constructions are an oracle of the measures: they share neither code nor an array library with them."""
+    for path in (*Path(theory.__file__).parent.glob("*.py"), Path(memorising.__file__), Path(separating.__file__)):
+        tree = ast.parse(path.read_text())
+        names = {
+            alias.name if isinstance(node, ast.Import) else node.module
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        assert not any(name.split(".")[0] == "jax" for name in names)
+        assert not any(name.startswith(("steppe.measures", "steppe.dynamics")) for name in names)

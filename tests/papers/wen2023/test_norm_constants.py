@@ -7,8 +7,7 @@ import pytest
 import theory_nets as nets
 
 from steppe.check import ArgumentError
-from steppe.papers.wen2023.theory import complexity as rademacher
-from steppe.papers.wen2023.theory import generalising
+from steppe.papers.wen2023.theory import complexity, generalising
 from steppe.papers.wen2023.theory.complexity import norm_constants, path_norm, squared_norms
 
 
@@ -64,7 +63,7 @@ def test_linear_complexity_is_below_its_bound():
     """R_S = E‖Σ σᵢxᵢ‖/n over all 2⁸ signs: Lemma A.25's first = is a ≤ (Jensen)."""
     x = np.random.default_rng(0).normal(size=(8, 3))
     exact = np.mean(np.linalg.norm(SIGNS @ x, axis=1)) / 8
-    assert 0.8 * rademacher.linear(x) < exact < rademacher.linear(x)
+    assert 0.8 * complexity.linear(x) < exact < complexity.linear(x)
 
 
 @pytest.mark.parametrize(("n", "d"), [(12, 3), (60, 5)])
@@ -87,19 +86,19 @@ def test_network_complexity_is_below_its_bound():
     C = 3.0
     exact = C / 8 * np.mean(np.max(np.abs(SIGNS @ features.T), axis=1))
     longest = np.linalg.norm(x, axis=1).max()
-    assert exact <= 2 * C * rademacher.linear(x) <= rademacher.no_bias(C, longest, 8)
+    assert exact <= 2 * C * complexity.linear(x) <= complexity.no_bias(C, longest, 8)
 
 
 def test_curves():
     n = np.array([1e4, 1e6, 1e8])
-    assert rademacher.d_over_n(30, n) == pytest.approx(30 / n)
+    assert complexity.d_over_n(30, n) == pytest.approx(30 / n)
     # Õ(d/n): times n/d it grows no faster than log³n.
-    growth = rademacher.fast_rate(30, n, 2.9) * n / 30
+    growth = complexity.fast_rate(30, n, 2.9) * n / 30
     assert np.all(np.diff(growth) > 0)
     assert np.all(np.diff(growth / np.log(n) ** 3) < 0)
     # Linear in d, but for the +1 of the labels.
-    assert rademacher.fast_rate(60, 1e5, 2.9) / rademacher.fast_rate(30, 1e5, 2.9) == pytest.approx(2, rel=0.01)
+    assert complexity.fast_rate(60, 1e5, 2.9) / complexity.fast_rate(30, 1e5, 2.9) == pytest.approx(2, rel=0.01)
     with pytest.raises(ArgumentError, match="n must be 1 or more"):
-        rademacher.d_over_n(30, 0)
+        complexity.d_over_n(30, 0)
     with pytest.raises(ArgumentError, match="delta must be below 1"):
-        rademacher.fast_rate(30, 10, 1.0, delta=1.0)
+        complexity.fast_rate(30, 10, 1.0, delta=1.0)

@@ -1,12 +1,12 @@
-"""Misprints of wen2023: the printed form fails by the stated amount, the mended one holds."""
+"""Misprints of wen2023: the printed form fails by the stated amount, the corrected one holds."""
 
 import numpy as np
 import pytest
 import theory_nets as nets
 
 from steppe.check import ArgumentError
-from steppe.flattening import _memorising as memorising
-from steppe.papers.wen2023.theory import bounds, generalising, moments, printed, smoothing
+from steppe.flattening import memorising
+from steppe.papers.wen2023.theory import bounds, complexity, generalising, printed
 
 ROUNDING = 1e-12
 
@@ -20,10 +20,10 @@ def test_eq_5():
     x, y = xor_sample(30, 16)
     params = printed.xor(30)
     assert np.abs(nets.predict(nets.mlp, params, x) - y).max() < ROUNDING
-    printed_trace, mended = (nets.trace(nets.mlp, p, x, y) for p in (params, generalising.xor(30)))
+    printed_trace, corrected = (nets.trace(nets.mlp, p, x, y) for p in (params, generalising.xor(30)))
     assert printed_trace == pytest.approx(2 * (31 / np.sqrt(901) + np.sqrt(901)), rel=ROUNDING)
     assert printed_trace == pytest.approx(62.1, abs=0.05)
-    assert mended == pytest.approx(bounds.two_layer_bias(x, y), rel=ROUNDING) == pytest.approx(22.271, abs=5e-4)
+    assert corrected == pytest.approx(bounds.two_layer_bias(x, y), rel=ROUNDING) == pytest.approx(22.271, abs=5e-4)
 
 
 def test_eq_16():
@@ -34,7 +34,7 @@ def test_eq_16():
     labels = support.prod(axis=1)
     f = nets.predict(nets.mlp, printed.junta(support, labels, d, np.sqrt(d)), x)
     assert np.abs(f - y).min() > 0.5
-    half = printed.junta(support, labels, d, np.sqrt(d), parted=True)
+    half = printed.junta(support, labels, d, np.sqrt(d), separating=True)
     assert np.abs(nets.predict(nets.mlp, half, x) - y).max() < ROUNDING
     assert nets.trace(nets.mlp, half, x, y) == pytest.approx(2 * (d + 2), rel=ROUNDING)
     with pytest.raises(ArgumentError, match=r"Eq. 16 divides 0 by 0"):
@@ -113,14 +113,14 @@ def test_lemma_a3_misses_a_factor_two():
 def test_definition_a2_is_minimal_at_the_opposite(p):
     a = np.linspace(-5, 5, 100_001)
     for b, y in ((1, 1.0), (0, -1.0)):
-        (stated,) = smoothing.target([y], p)
+        (stated,) = bounds.logistic_target([y], p)
         assert a[np.argmin(printed.logistic_loss(a, b, p))] == pytest.approx(-stated, abs=1e-4)
         assert a[np.argmin(printed.logistic_loss(a, b, 1 - p))] == pytest.approx(stated, abs=1e-4)
 
 
 def test_lemma_a13_is_upside_down():
     assert printed.logistic_curvature(0.2) == pytest.approx(6.25)
-    assert smoothing.curvature(0.2) == pytest.approx(0.16)
+    assert bounds.logistic_curvature(0.2) == pytest.approx(0.16)
 
 
 def test_zero_one_is_printed_as_accuracy():
@@ -131,8 +131,8 @@ def test_zero_one_is_printed_as_accuracy():
 def test_lemma_a19():
     """On the hypercube σ = 1, ‖x‖⁴ = d² and ‖x‖² > d/2 always: the printed bounds are below d² and above 1."""
     for d in (4, 30, 1000):
-        assert printed.fourth_moment(d, 1.0) < d**2 <= moments.fourth_moment(d, 1.0)
-        assert printed.long_probability(d, 1.0) > 1 > moments.long_probability(d, 1.0) > 0
+        assert printed.fourth_moment(d, 1.0) < d**2 <= complexity.fourth_moment(d, 1.0)
+        assert printed.long_probability(d, 1.0) > 1 > complexity.long_probability(d, 1.0) > 0
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 10])
@@ -140,4 +140,4 @@ def test_fourth_moment_of_a_sphere(d):
     v = np.random.default_rng(d).normal(size=(200_000, d))
     fourth = (v[:, 0] / np.linalg.norm(v, axis=1)) ** 4
     # Four standard errors.
-    assert moments.sphere_fourth_moment(d) == pytest.approx(fourth.mean(), abs=4 * fourth.std() / 447 + 1e-15)
+    assert complexity.sphere_fourth_moment(d) == pytest.approx(fourth.mean(), abs=4 * fourth.std() / 447 + 1e-15)

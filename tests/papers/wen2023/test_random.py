@@ -6,7 +6,7 @@ import theory_nets as nets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steppe.flattening import _memorising as memorising
+from steppe.flattening import memorising
 from steppe.papers.wen2023.theory import bounds
 
 

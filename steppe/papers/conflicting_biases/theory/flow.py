@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats
 from steppe.papers.conflicting_biases.theory.manifold import example
+from steppe.training_set import Floats
 
 
 def flow_path(x: Any, w0: Any, tau: Any, *, depth: int = 2) -> Floats:
@@ -70,12 +70,13 @@ def excess_rate(x: Any) -> float:
 def _positive(w0: Any) -> Floats:
     start = np.asarray(w0, dtype=np.float64)
     if not (start > 0).all():
-        check.refuse("w0", "positive", start.tolist(), "A zero stays zero: drop it. For even depths the sign of a weight makes no difference: pass its modulus.")
+        remedy = "A zero stays zero: drop it. For even depths signs make no difference: pass |w0|."
+        check.refuse("w0", "positive", start.tolist(), remedy)
     return start
 
 
 def _bracket(h: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Two τ between which the increasing function h changes sign; steps from 0 are doubled and stop before a blow-up."""
+    """Two τ between which the rising function h changes sign, by doubled steps from 0 that end before a blow-up."""
     toward = high if h(0.0) < 0 else low
     near, far = 0.0, float(np.sign(toward)) * 1e-3
     while True:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats
 from steppe.papers.conflicting_biases.theory.manifold import example, least_sharpness
 from steppe.papers.conflicting_biases.theory.risks import risk
+from steppe.training_set import Floats
 
 # A sum of squares of a few numbers is on a bound if it is within this of it, relatively.
 _ROUNDING = 1e-12

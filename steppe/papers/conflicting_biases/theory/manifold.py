@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import check
-from steppe.examples import Floats
+from steppe.training_set import Floats
 
 Objective = Callable[[Floats], tuple[Floats, Floats]]
 
@@ -141,7 +141,7 @@ def eighth_sharpness(x: Floats) -> Objective:
 
 @dataclass(frozen=True)
 class Extreme:
-    """{w : ‖w‖² = y/x₀, supp w ⊂ `support`}: the entries of x there equal x₀; `value` is the least norm or sharpness."""
+    """{w : ‖w‖² = y/x₀, supp w ⊂ `support`}: x equals x₀ there; `value` is the least norm or sharpness."""
 
     value: float
     x0: float

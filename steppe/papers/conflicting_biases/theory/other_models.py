@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats, examples
+from steppe.training_set import Floats, examples
 
 # Gradient descent of one weight, exactly: with z = w√(x/y) and a = 2ηxy = η/η_c a step is z ← z(1 + a(1 − z²)).
 
@@ -40,7 +40,7 @@ def two_cycle(a: float) -> tuple[float, float]:
 
 
 def two_cycle_multiplier(a: Any) -> Floats:
-    """The derivative of two steps along the orbit of period 2, 9 − 2(1 + a)²: within ±1 if and only if 1 < a < √5 − 1."""
+    """The derivative of two steps along the orbit of period 2, 9 − 2(1 + a)²: within ±1 iff 1 < a < √5 − 1."""
     multiplier: Floats = 9 - 2 * (1 + np.asarray(a, dtype=np.float64)) ** 2
     return multiplier
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from steppe.examples import Floats
 from steppe.papers.conflicting_biases.theory.kkt import multipliers
 from steppe.papers.conflicting_biases.theory.risks import Moments
 from steppe.papers.conflicting_biases.theory.two_points import isotropic, loss, slope
+from steppe.training_set import Floats
 
 
 def norm_entry(x: Any) -> float:
@@ -78,7 +78,7 @@ def large_mean_error(d: int, m: float, c: float) -> float:
 
 
 def large_mean_integral(d: int, m: float, c: float) -> float:
-    """1/(√2 (2π)^{d/2}) ∫_{−∞}^{−(1−c)m²} e^{−x²/4} dx (appendix F, the lines before). Corrected: −(1−c)m, and d = 1."""
+    """1/(√2 (2π)^{d/2}) ∫_{−∞}^{−(1−c)m²} e^{−x²/4} dx (appendix F, before that). Corrected: −(1−c)m, and d = 1."""
     from scipy.special import ndtr
 
     # ∫_{−∞}^{s} e^{−x²/4} dx = 2√π Φ(s/√2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from steppe import check
 from steppe.estimate import Estimate
-from steppe.examples import Floats
+from steppe.training_set import Floats
 
 Sampler = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
 Algorithm = Callable[[Floats, Floats], Floats]
@@ -113,7 +113,7 @@ def min_risk(x: Any, y: Any, moments: Moments) -> Floats:
 
     It solves a convex quadratic program on every support.
 
-    >>> from steppe.papers.conflicting_biases.theory.risk import gaussian
+    >>> from steppe.papers.conflicting_biases.theory.risks import gaussian
     >>> min_risk([1.0, 0.5], 0.2, gaussian(2)).tolist()             # unconstrained it would be (−0.04, 0.48)
     [0.0, 0.4]
     """
@@ -188,7 +188,9 @@ def _single(x: Floats, y: Floats, k: Any) -> Floats:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """Correlated positive inputs x = exp(s), s Gaussian with variance `spread`² and correlation `rho`; y = ⟨β, x⟩ξ, ln ξ ~ N(−τ²/2, τ²).
+    """Correlated positive inputs: x = exp(s), s Gaussian with variance `spread`² and correlation `rho`.
+
+    y = ⟨β, x⟩ξ with ln ξ ~ N(−τ²/2, τ²), τ = `noise`.
 
     >>> m = LogNormal((1.0,), spread=0.5, noise=0.0).moments()
     >>> bool(m.sigma2 == m.mu[0] == np.exp(0.5))                    # E x² = e^{2 spread²}
@@ -285,7 +287,7 @@ def truncated_min(n: int, delta: float) -> tuple[float, float]:
 
 
 def log_rate(n: int) -> float:
-    """n(n − 1)(2/π): the density n√(2/π) of x_min at 0, times the mean (n − 1)√(2/π) of the sum of the other entries."""
+    """n(n − 1)(2/π): the density n√(2/π) of x_min at 0 times the mean (n − 1)√(2/π) of the other entries' sum."""
     return n * (n - 1) * 2 / np.pi
 
 
@@ -318,7 +320,7 @@ def _moments_of_sum(n: int, first: float, second: float) -> tuple[float, float]:
 
 
 def _against(weight: Any, given: Any, low: float) -> tuple[float, float]:
-    """∫ given(m) weight(m) √(2/π)e^{−m²/2} dm from `low`, as an integral over ln m: near 0 the integrands are powers of m."""
+    """∫ given(m) weight(m) √(2/π)e^{−m²/2} dm from `low`, over ln m: near 0 the integrands are powers of m."""
     from scipy.integrate import quad
 
     def integrand(t: float, part: int) -> float:

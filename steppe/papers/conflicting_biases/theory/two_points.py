@@ -6,8 +6,8 @@ import numpy as np
 
 from steppe import check
 from steppe.estimate import Estimate
-from steppe.examples import Floats
 from steppe.papers.conflicting_biases.theory.risks import mean
+from steppe.training_set import Floats
 
 # x₁ = (0, 1) of class 0, x₂ = (x̃₂, 1) of class 1, ‖x̃₂‖ = 1, w = (w̃, b), z = ⟨w̃, x̃₂⟩.
 
@@ -59,7 +59,8 @@ def min_sharpness(x2: Any) -> Floats:
 LEAST = float(sharpness(1.0, 0.0))  # of these classifiers
 
 
-# The error of a classifier made from one draw on another draw (appendix F): P[cos∠(g, g′) ≤ c], g, g′ ~ N(μ, I_d), m = ‖μ‖.
+# The error of a classifier made from one draw on another draw (appendix F), with m = ‖μ‖:
+# P[cos∠(g, g′) ≤ c], g, g′ ~ N(μ, I_d).
 
 MAX_MARGIN, MIN_SHARPNESS = 0.5, 0.0  # c of the two classifiers
 

@@ -1,4 +1,4 @@
-"""The theory of mulayoff2021: numpy and scipy only."""
+"""The theory of mulayoff2021: it imports neither dynamics nor measures."""
 
 from steppe.papers.mulayoff2021.theory._flattest import Implementation as Implementation
 from steppe.papers.mulayoff2021.theory._flattest import descent_on_beta as descent_on_beta

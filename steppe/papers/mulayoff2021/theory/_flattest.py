@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats, Params, inputs
+from steppe.training_set import Floats, Params, inputs
 from steppe.flattening import OUTSIDE, Flattest, Rescaling, flattest
 
 

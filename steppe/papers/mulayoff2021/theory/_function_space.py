@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats, inputs
+from steppe.training_set import Floats, inputs
 from steppe.papers.mulayoff2021.theory._flattest import one_hidden, rescaling
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import check
-from steppe.examples import Floats, Params, inputs
+from steppe.training_set import Floats, Params, inputs
 from steppe.papers.mulayoff2021.theory._flattest import one_hidden
 
 Masks = NDArray[np.bool_]
@@ -192,8 +192,8 @@ def second_moment(K: Any, lr: float, *, batch_size: int) -> Floats:
 def growth(K: Any, lr: float, *, batch_size: int, rtol: float = 1e-10, dense: int = 60) -> float:
     """The spectral radius of T: the factor by which a step changes E‖u‖² in the long run.
 
-    Up to n = `dense` it comes from all eigenvalues, for larger n from power iteration, starting at U = I. T is a mean of
-    maps U ↦ AUAᵀ and keeps the cone of U ⪰ 0, so an eigenvector of its spectral radius lies in that cone.
+    Up to n = `dense` it comes from all eigenvalues, for larger n from power iteration that starts at U = I. T is a mean
+    of maps U ↦ AUAᵀ and keeps the cone of U ⪰ 0, so an eigenvector of its spectral radius lies in that cone.
 
     >>> round(growth(np.diag([4.0, 2.0]), 0.5, batch_size=2), 6)    # λ = 2, 1: (1 − 0.5)² and (1 − 1)², 0.25 ahead
     0.25

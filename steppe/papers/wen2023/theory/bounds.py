@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats, appended_norm, examples, inputs
+from steppe.training_set import Floats, appended_norm, examples, inputs
 
 
 def two_layer_bias(x: Any, y: Any) -> float:

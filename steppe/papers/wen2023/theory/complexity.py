@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats, Params, inputs
+from steppe.training_set import Floats, Params, inputs
 
 # Lemma A.11: the trace of a 2-MLP-No-Bias is ‖W₁‖²_F + d‖W₂‖² up to constants, which the inputs decide.
 

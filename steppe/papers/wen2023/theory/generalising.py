@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats, Params, distinct, examples
+from steppe.training_set import Floats, Params, distinct, examples
 
 # Labels that depend on a few coordinates: one neuron for each value of these (Propositions 4.2 and A.1).
 
@@ -50,7 +50,7 @@ def junta(
     >>> junta([[0.0], [1.0]], [0.0, 3.0], 2, 1.0)["W2"].round(6).tolist()      # √(3/√2)
     [0.0, 1.456475]
     """
-    from steppe.flattening import _separating as separating
+    from steppe.flattening import separating
 
     points, y = distinct(support, labels)
     chosen, norm = _columns(points, d, radius, coordinates)
@@ -157,7 +157,7 @@ def circle(x: Any, y: Any, *, ramp: float | None = None) -> Params:
 
 
 def _needles(angles: Floats, tau: Floats, y: Floats, norm: float) -> Params:
-    from steppe.flattening import _separating as separating
+    from steppe.flattening import separating
 
     # 2(1 − cos τ) without cancellation: first_layer lets a neuron fall to 0 at half of its gap, which is at τ.
     gaps = 4 * np.sin(tau / 2) ** 2
@@ -242,7 +242,7 @@ def sim_ln_junta(
     support: Any, labels: Any, d: int, radius: float, eps: float, *, coordinates: Sequence[int] | None = None
 ) -> Params:
     """`junta` for 2-MLP-Sim-LN(ε): the flattest net with f(x) = labels[j] wherever x[coordinates] = support[j]."""
-    from steppe.flattening import _separating as separating
+    from steppe.flattening import separating
 
     points, y = distinct(support, labels)
     chosen, norm = _columns(points, d, radius, coordinates)

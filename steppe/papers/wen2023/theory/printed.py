@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.examples import Floats, Params, appended_norm, distinct
 from steppe.papers.wen2023.theory.generalising import Arcs, arcs, unit
+from steppe.training_set import Floats, Params, appended_norm, distinct
 
 # Bounds and losses.
 
@@ -78,7 +78,7 @@ def junta(support: Any, labels: Any, d: int, radius: float, *, separating: bool 
     It does not interpolate. With `separating`, W₁ has wⱼ in place of vⱼ: it then interpolates, with trace
     2E|y|(R² + 2). Corrected: `generalising.junta`.
     """
-    from steppe.flattening._separating import separate
+    from steppe.flattening.separating import separate
 
     v, y = distinct(support, labels)
     if np.any(y == 0):
@@ -122,7 +122,7 @@ def deep(x: Any, y: Any, depth: int) -> Params:
     A zero label then costs 1 where the bound has 0; and for D ≥ 3 the inactive neurons of layers 2 … D − 1 have
     input exactly 0, on relu's kink, so f is not differentiable there. Corrected: `memorising.deep`.
     """
-    from steppe.flattening import _separating as separating
+    from steppe.flattening import separating
 
     points, labels = distinct(x, y)
     separation = separating.separate(points)
@@ -142,7 +142,7 @@ def sim_ln(x: Any, y: Any, eps: float) -> Params:
     The proof of Theorem 5.1 as printed: it changes over at ε instead of ε/2, and a zero label costs 1 where the bound
     has 0. Corrected: `memorising.sim_ln`.
     """
-    from steppe.flattening import _separating as separating
+    from steppe.flattening import separating
 
     points, labels = distinct(x, y)
     size = appended_norm(points) * np.abs(labels)

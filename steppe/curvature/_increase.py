@@ -1,0 +1,219 @@
+"""L(w + step) − L(w) for random steps and for the worst step, with a bound on its rounding."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.extend import core
+from numpy.typing import NDArray
+
+from steppe import check
+from steppe.curvature._equations import bodies, shaped, traced
+from steppe.curvature._matrices import hessian
+from steppe.curvature._operator import settled
+from steppe.curvature._statistics import Pieces, Start, Statistics, part
+from steppe.linalg._operator import ROUNDING
+from steppe.problem import Problem, ravel
+
+# Pairs of draws computed together, and draws whose rounding is bounded.
+_BATCH, _ROUNDED = 16, 8
+# An ascent ends when its step, relative to the radius, is this short.
+REST = 1e-4
+_OVERFLOW = "The loss overflows at that distance: take a smaller radius."
+
+
+@dataclass(frozen=True, eq=False)
+class Increase:
+    """L(w + scale ⊙ ε) − L(w) as a function of ε; `key` determines all random draws."""
+
+    problem: Problem
+    w: Array
+    scale: NDArray[Any]
+    statistics: Statistics
+    memory: float
+    key: Array
+    treated: Problem  # the problem with its batch statistics treated
+    pieces: Pieces
+
+    @classmethod
+    def of(
+        cls, problem: Problem, w: Array | None, scale: NDArray[Any], *, statistics: Statistics, memory: float, seed: int
+    ) -> "Increase":
+        return cls._of(problem, w, scale, statistics, memory, jax.random.key(seed))
+
+    @classmethod
+    def _of(
+        cls, problem: Problem, w: Array | None, scale: NDArray[Any], statistics: Statistics, memory: float, key: Array
+    ) -> "Increase":
+        treated, w, pieces = settled(hessian.model, problem, w, statistics=statistics, memory=memory)
+        return cls(problem, w, np.asarray(scale, w.dtype), statistics, memory, key, treated, pieces)
+
+    @property
+    def is_double(self) -> bool:
+        return bool(self.problem.w0.dtype == np.float64)
+
+    @contextmanager
+    def in_double(self) -> Iterator["Increase | None"]:
+        """A context in which JAX runs in 64 bits, with the same increase in float64; None if that gains nothing."""
+        with jax.enable_x64(True):
+            wide = in_double(self.problem, self.w)
+            yield None if wide is None else self._of(*wide, self.scale, self.statistics, self.memory, self.key)
+
+    def pairs(self, number: int) -> NDArray[np.float64]:
+        """½[L(w + s ⊙ g) + L(w − s ⊙ g)] − L(w) for the `number`-th batch of 16 standard normal draws g."""
+        draws = jax.random.split(jax.random.fold_in(self.key, number), _BATCH)
+        found = _increases(self.treated, self.w, jnp.asarray(self.scale), self.pieces, draws)
+        pairs = np.asarray(found, dtype=float)
+        check.finite("L(w + step)", pairs, _OVERFLOW)
+        return pairs
+
+    def rounding(self, number: int | None = None) -> float:
+        """A bound on the rounding of such differences, from a few draws: those of a batch, or others."""
+        key = self.key if number is None else jax.random.fold_in(self.key, number)
+        return rounding(self.treated, self.w, self.pieces, _moves(jnp.asarray(self.scale), key))
+
+    def ascend(self, radius: float, *, steps: int, restarts: int) -> tuple[float, float, int, bool]:
+        """The largest increase found over ‖ε‖ ≤ radius, its rounding, the number of gradients, and whether every ascent
+        came to rest."""
+        problem, w, pieces = self.treated, self.w, self.pieces
+        rho, scale = jnp.asarray(radius, w.dtype), jnp.asarray(self.scale)
+        # From 0 the first step goes along the gradient to the boundary: the point that ASAM takes.
+        keys = jax.random.split(self.key, restarts)
+        starts = [jnp.zeros_like(w), *(jax.random.normal(k, w.shape, w.dtype) for k in keys)]
+        ends = [_ascent(problem, w, scale, rho, start, steps, pieces) for start in starts]
+        value, e, _, _ = max(ends, key=lambda end: float(end[0]))
+        check.finite("L(w + step)", float(value), _OVERFLOW)
+        error = rounding(problem, w, pieces, jnp.tile(scale * e, (_ROUNDED, 1)))
+        return float(value), error, sum(int(end[2]) for end in ends), all(bool(end[3]) for end in ends)
+
+
+@jax.jit
+def _moves(scale: Array, key: Array) -> Array:
+    return scale[None] * jax.random.normal(key, (_ROUNDED, scale.size), scale.dtype)
+
+
+@eqx.filter_jit
+def _increases(problem: Problem, w: Array, scale: Array, pieces: Pieces, draws: Array) -> Array:
+    def loss(v: Array) -> Array:
+        return pieces.mean(problem, lambda piece: piece.loss(v))
+
+    def pair(draw: Array) -> Array:
+        step = scale * jax.random.normal(draw, w.shape, w.dtype)
+        return 0.5 * (loss(w + step) + loss(w - step)) - loss(w)
+
+    return jax.lax.map(pair, draws)
+
+
+@eqx.filter_jit
+def _ascent(
+    problem: Problem, w: Array, scale: Array, radius: Array, start: Array, steps: int, pieces: Pieces
+) -> tuple[Array, Array, Array, Array]:
+    """(increase, ε, gradients, whether it came to rest). The step grows by half after a success and is halved after a
+    failure, so that the loss never falls."""
+
+    def loss(e: Array) -> Array:
+        return pieces.mean(problem, lambda piece: piece.loss(w + scale * e))
+
+    def inside(e: Array) -> Array:
+        return e * jnp.minimum(1.0, radius / jnp.maximum(jnp.linalg.norm(e), float(np.finfo(e.dtype).tiny)))
+
+    def unit(g: Array) -> Array:
+        # A point without slope stays where it is.
+        length = jnp.linalg.norm(g)
+        return jnp.where(length > 0, g / jnp.where(length > 0, length, 1.0), 0.0)
+
+    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        e, value, g, length, count = state
+        trial = inside(e + length * radius * unit(g))
+        trial_value, trial_g = jax.value_and_grad(loss)(trial)
+        better = trial_value > value
+        e, value, g = (jnp.where(better, a, b) for a, b in ((trial, e), (trial_value, value), (trial_g, g)))
+        return e, value, g, jnp.where(better, 1.5, 0.5) * length, count + 1
+
+    def going(state: tuple[Array, ...]) -> Array:
+        return (state[4] <= steps) & (state[3] > REST)
+
+    first = inside(start)
+    state: tuple[Array, ...] = (first, *jax.value_and_grad(loss)(first), jnp.ones((), w.dtype), jnp.ones((), int))
+    e, value, _, length, count = jax.lax.while_loop(going, step, state)
+    return value - loss(jnp.zeros_like(w)), e, count, length <= REST
+
+
+# The rounding of a difference of two losses, and the same problem in double precision, where it is smaller.
+
+
+def unit(problem: Problem) -> float:
+    """The relative error of a computed loss: 16 ulp of the narrowest real numbers in the network."""
+    leaves, structure = jax.tree.flatten(problem)
+    return _unit(structure, tuple((a.shape, a.dtype) for a in leaves), jax.dtypes.canonicalize_dtype(float))
+
+
+@lru_cache(maxsize=256)  # a network is traced once, not at every step of a trajectory
+def _unit(structure: Any, shapes: tuple[tuple[tuple[int, ...], Any], ...], widest: Any) -> float:
+    problem = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
+    closed = traced(lambda problem: problem.loss(problem.w0), problem)
+    dtypes = {problem.w0.dtype, *problem.unravel.dtypes, *_reals(closed)}
+    return ROUNDING * max(float(jnp.finfo(dtype).eps) for dtype in dtypes)  # type: ignore[no-untyped-call]
+
+
+def _reals(closed: core.ClosedJaxpr) -> Iterator[jnp.dtype]:
+    for equation in closed.jaxpr.eqns:
+        yield from (v.aval.dtype for v in equation.outvars if jnp.issubdtype(v.aval.dtype, jnp.floating))
+        for body in bodies(equation):
+            yield from _reals(body)
+
+
+def rounding(problem: Problem, w: Array, pieces: Pieces, moves: Array) -> float:
+    """A bound on the error of a computed L(w + move) − L(w), for moves like the given rows.
+
+    The computed loss of an example is that of parameters and predictions with relative errors of `unit`, layer by layer
+    (Higham 2002, section 3.5), rounded once more: its error is unit · (|ℓᵢ| + ‖∇ℓᵢ ⊙ w‖ + ‖∇_f ℓᵢ ⊙ f‖). Products with
+    random signs estimate the norms; the largest sum over the moves counts.
+    """
+    u = unit(problem)
+    size = float(_condition(problem, w, pieces, moves, jnp.asarray(u, w.dtype)))
+    return u * size if np.isfinite(size) else np.inf
+
+
+@eqx.filter_jit
+def _condition(problem: Problem, w: Array, pieces: Pieces, moves: Array, u: Array) -> Array:
+    def one(row: tuple[Array, Array]) -> Array:
+        move, draw = row
+        spread, signs, outer = jax.random.split(draw, 3)
+        # A slope that is zero at w can be non-zero at the unrounded parameters.
+        v = w + move + u * jnp.abs(w) * jax.random.normal(spread, w.shape, w.dtype)
+        tangent = v * jax.random.rademacher(signs, w.shape, w.dtype)
+
+        def summed(start: Start, size: int) -> Array:
+            piece = part(problem, start, size)
+            f, df = jax.jvp(piece.predictions, (v,), (tangent,))
+            df = df + f * jax.random.rademacher(outer, f.shape, f.dtype)
+            values, slopes = jax.jvp(lambda f: jax.vmap(problem.loss_function.example)(f, piece.y), (f,), (df,))
+            return jnp.sum(jnp.abs(values) + jnp.abs(slopes))
+
+        return pieces.total(summed) / pieces.n
+
+    return jnp.max(jax.lax.map(one, (moves, jax.random.split(jax.random.key(0), len(moves)))))
+
+
+def in_double(problem: Problem, w: Array) -> tuple[Problem, Array] | None:
+    """The same problem and parameters in float64, for JAX in 64 bits; None if that gains nothing, since the network is
+    in float64 already or fixes its own precision."""
+
+    def wide(a: Array) -> np.ndarray:
+        return np.asarray(a, np.float64) if jnp.issubdtype(a.dtype, jnp.floating) else np.asarray(a)
+
+    params, x = (jax.tree.map(wide, tree) for tree in (problem.unravel(w), problem.x))
+    try:
+        other = Problem(problem.predict, params, x, np.asarray(problem.y), problem.loss_function)
+        narrower = unit(other) < unit(problem)
+    except TypeError:  # the network has constants in float32, and JAX does not mix precisions
+        return None
+    return (other, ravel(params)[0]) if narrower else None

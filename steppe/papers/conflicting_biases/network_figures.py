@@ -1,0 +1,82 @@
+"""What the figures of networks share: their runs at each scale, grids of panels, and what their checks read."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from steppe import figures
+from steppe.experiments import Figure, Scale, Shown
+from steppe.papers.conflicting_biases.network_ends import Ends, at_last_goal, panel
+from steppe.papers.conflicting_biases.network_runs import Swept
+from steppe.papers.conflicting_biases.network_scales import smoke_spec, spec
+from steppe.papers.conflicting_biases.paper import PAPER
+from steppe.papers.conflicting_biases.table_1 import Row, Setting, shown_in
+
+Numbers = Callable[[Sequence[Any]], dict[str, Any]]
+
+NORMS = ("l1", "l2", "nuclear")
+
+# At smoke scale a figure shows these instead of its rows: few sweeps, each in several figures.
+_TANH = smoke_spec(Setting("fcn", "mnist", "half_mse", activation="tanh"), all_sharpness=True)
+_RELU = smoke_spec(Setting("fcn", "mnist", "half_mse"))
+_CROSS_ENTROPY = smoke_spec(Setting("fcn", "mnist", "cross_entropy"))
+
+
+def figure(id: str, title: str, panels: Sequence[str], numbers: Numbers, *, all_sharpness: bool = False) -> Figure:
+    """Declare a figure of the rows that the paper shows in these panels ("3a" for example)."""
+    rows = list(dict.fromkeys(shown_in(name) for name in panels))
+    runs: dict[Scale, Sequence[Swept]] = {
+        "smoke": tuple(dict.fromkeys(_TANH if all_sharpness else _stand_in(row) for row in rows)),
+        "laptop": tuple(dict.fromkeys(spec(row, "laptop", all_sharpness=all_sharpness) for row in rows)),
+        "paper": tuple(spec(row, "paper", all_sharpness=all_sharpness) for row in rows),
+    }
+    return PAPER.figure(id, title, runs=runs, show=Shown(numbers, figures.rates))
+
+
+def _stand_in(row: Row) -> Swept:
+    if row.setting.loss == "cross_entropy":
+        return _CROSS_ENTROPY
+    return _TANH if row.setting.activation == "tanh" else _RELU
+
+
+def ends_grid(title: str, *quantities: str) -> Numbers:
+    """A column for each sweep, a row for each quantity of its ends at the last goal."""
+    return grid(title, quantities, panel)
+
+
+def grid(title: str, quantities: Sequence[str], one: Callable[..., dict[str, Any]]) -> Numbers:
+    """A column for each sweep, a row for each quantity: the panel `one(ends, quantity, titled=...)`."""
+
+    def numbers(entries: Sequence[Any]) -> dict[str, Any]:
+        ends = [at_last_goal(entry) for entry in entries]
+        rows = [[one(e, quantity, titled=k == 0) for e in ends] for k, quantity in enumerate(quantities)]
+        return {"title": title, "grid": rows}
+
+    return numbers
+
+
+def sweeps(*runs: Sequence[Any], loss: str | None = None) -> list[Ends]:
+    """Every sweep of these figures once, at its last goal; with `loss` those of one loss only."""
+    found = {entry.id: at_last_goal(entry) for entries in runs for entry in entries}
+    return [ends for ends in found.values() if loss in (None, ends.loss)]
+
+
+def farthest_from_one(ratios: Iterable[float]) -> float:
+    return max(ratios, key=lambda ratio: abs(np.log(ratio)), default=np.nan)
+
+
+def at_the_edge(ends: list[Ends], name: str, *, above: float) -> tuple[float, str]:
+    """The median of λη/2 over the rates from `above` to 3 η_c, of the sweep where it is farthest from 1."""
+    medians = []
+    for one in ends:
+        rates = one.table["lr"]
+        past = (rates > above * one.critical) & (rates < 3.01 * one.critical)
+        medians.append(float(np.median(one.table[name][past] * rates[past] / 2)))
+    return farthest_from_one(medians), f"{len(medians)} sweeps"
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(x, y).statistic)

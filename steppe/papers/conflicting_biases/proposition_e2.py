@@ -1,0 +1,265 @@
+"""Proposition E.2 and appendix E.1: the expected risk of three algorithms that see one example."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe import figures
+from steppe.experiments import Experiment, Finding, Shown
+from steppe.papers.conflicting_biases.paper import PAPER
+from steppe.papers.conflicting_biases.theory import Folded, LogNormal, min_norm, min_risk, min_sharpness, printed
+from steppe.papers.conflicting_biases.theory.risks import (
+    log_rate,
+    mean,
+    min_norm_error,
+    min_sharpness_error,
+    ratios_to_max,
+    single_entry_risk,
+    square_rate,
+    standard_error,
+    truncated_min,
+    unconstrained,
+    unconstrained_risk,
+)
+
+if TYPE_CHECKING:
+    from steppe.store import Computed
+
+_ROUNDING = 1e-9
+_FEW = "within 4 standard errors"
+
+# Proposition E.2, on correlated log-normal inputs.
+
+_LAW = LogNormal((1.0, 0.5, 1.5))
+_SAMPLES = 100_000
+
+
+def single_entry(which: str, *, as_printed: bool) -> Finding:
+    """The stated expected error against losses on fresh examples, in standard errors of the difference."""
+    rng = np.random.default_rng(5)
+    moments = _LAW.moments()
+    x0, y0 = _LAW(rng, _SAMPLES)
+    x, y = _LAW(rng, _SAMPLES)
+    u = (min_norm if which == "norm" else min_sharpness)(x0, y0)
+    k = np.argmax(u, axis=1)
+    ratio = u[np.arange(_SAMPLES), k]
+    stated = printed.expected_error(ratio, k, moments) if as_printed else single_entry_risk(x0, y0, k, moments)
+    difference = mean(stated - 0.5 * (np.sum(u * x, axis=1) - y) ** 2)
+    score = abs(difference.value) / standard_error(difference)
+    detail = f"stated {stated.mean():.4f}, difference {difference.value:+.4f}; log-normal inputs"
+    return Finding(score, score < 4, detail)
+
+
+PAPER.misprint(
+    "propE.2-norm", "Proposition E.2 i",
+    printed=("E R(A_ℓ1) = ½(σ² + E Σ_kk y²/x² + E μ_k y/x), k = k_max.", _FEW,
+             partial(single_entry, "norm", as_printed=True)),
+    corrected=("E R(A_ℓ1) = ½(σ² + E Σ_kk y²/x² − 2E μ_k y/x).", _FEW,
+               partial(single_entry, "norm", as_printed=False)),
+)  # fmt: skip
+PAPER.misprint(
+    "propE.2-sharpness", "Proposition E.2 ii",
+    printed=("E R(A_S) = ½(σ² + E Σ_kk y²/x² + E μ_k y/x), k = k_min.", _FEW,
+             partial(single_entry, "sharpness", as_printed=True)),
+    corrected=("E R(A_S) = ½(σ² + E Σ_kk y²/x² − 2E μ_k y/x).", _FEW,
+               partial(single_entry, "sharpness", as_printed=False)),
+)  # fmt: skip
+
+
+def optimal(*, as_printed: bool) -> Finding:
+    """Prop. E.2 iii: how often its u is no square (printed); the difference to the optimum over u ≥ 0 by SLSQP."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(6)
+    law = LogNormal((1.0, 0.5, 1.5), noise=0.5)
+    moments = law.moments()
+    x, y = law(rng, 2000)
+    free = unconstrained(x, y, moments)
+    negative = (free < 0).any(axis=1)
+    if as_printed:
+        share = float(negative.mean())
+        return Finding(share, share == 0, f"{negative.sum()} of {len(y)} examples: a root of a negative number")
+    chosen = np.concatenate([np.flatnonzero(negative)[:8], np.flatnonzero(~negative)[:4]])
+    worst = 0.0
+    for i in chosen:
+        found = minimize(
+            moments.risk, min_norm(x[i], y[i]), jac=lambda u: moments.Sigma @ u - moments.mu,
+            bounds=[(0, None)] * 3, constraints={"type": "eq", "fun": lambda u, i=i: x[i] @ u - y[i]}, method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 300},
+        )  # fmt: skip
+        worst = max(worst, abs(float(moments.risk(min_risk(x[i], y[i], moments))) - float(found.fun)))
+    return Finding(worst, worst < 1e-7, f"largest difference of risks, {len(chosen)} examples")
+
+
+PAPER.misprint(
+    "propE.2-optimal", "Proposition E.2 iii",
+    printed=("A_opt is the root of Σ^{−½}(P⊥μ_Σ + y x_Σ/‖x_Σ‖²), which is ≥ 0.",
+             "no negative entry; equal to the optimum", partial(optimal, as_printed=True)),
+    corrected=("A_opt is the root of the minimiser over u ≥ 0, another one where that vector has negative entries.",
+               "no negative entry; equal to the optimum", partial(optimal, as_printed=False)),
+)  # fmt: skip
+
+
+@PAPER.claim(
+    "propE.2-optimal-risk", "Proposition E.2 iii", "The stated risk is that of the stated vector, and a lower bound.",
+    "difference at rounding",
+)  # fmt: skip
+def optimal_formula() -> Finding:
+    """The stated risk of A_opt is the risk of its u, and a lower bound of the true risk."""
+    rng = np.random.default_rng(7)
+    moments = _LAW.moments()
+    x, y = _LAW(rng, 5000)
+    stated = unconstrained_risk(x, y, moments)
+    worst = float(np.abs(stated - moments.risk(unconstrained(x, y, moments))).max())
+    excess = float((moments.risk(min_risk(x, y, moments)) - stated).min())
+    return Finding(worst, worst < _ROUNDING and excess > -_ROUNDING, f"true risk − stated ≥ {excess:.1e}")
+
+
+# Appendix E.1, the folded Gaussian: the expected error of the least norm is finite, that of the least sharpness not.
+
+
+@dataclass(frozen=True)
+class FoldedErrors(Experiment, kind="conflicting-biases/folded"):
+    """Monte Carlo against the exact integrals, in n dimensions; for the least sharpness only over x_min > δ."""
+
+    n: int = 2
+    samples: int = 1_000_000
+    deltas: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
+    seed: int = 0
+
+    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+        from steppe.store import Computed
+
+        law = Folded(self.n)
+        moments = law.moments()
+        x, y = law(np.random.default_rng(self.seed), self.samples)
+        norm = mean(moments.risk(min_norm(x, y)))
+        flat = moments.risk(min_sharpness(x, y))
+        # The best u is 1, with risk 0, for every draw: a few draws show it.
+        best = mean(moments.risk(min_risk(x[:1000], y[:1000], moments)))
+        drawn = [mean(np.where(x.min(axis=1) > delta, flat, 0)) for delta in self.deltas]
+        curves = {
+            "delta": np.array(self.deltas),
+            "drawn": np.array([e.value for e in drawn]),
+            "drawn_error": np.array([standard_error(e) for e in drawn]),
+            "exact": np.array([min_sharpness_error(self.n, delta) for delta in self.deltas]),
+            "asymptote": np.array([square_rate(self.n) / (2 * delta) for delta in self.deltas]),
+        }
+        result = {
+            "norm": norm.value,
+            "norm_error": standard_error(norm),
+            "norm_exact": min_norm_error(self.n),
+            "best": best.value,
+        }
+        return Computed(curves, {}, result)
+
+
+def numbers_folded(entries: Sequence[Any]) -> dict[str, Any]:
+    series: list[dict[str, Any]] = []
+    for entry, colour in zip(entries, ("blue", "orange", "green"), strict=True):
+        curves, n = entry.curves, entry.spec["n"]
+        inverse = (1 / curves["delta"]).tolist()
+        series += [
+            {"x": inverse, "y": curves["exact"].tolist(), "kind": "line", "colour": colour, "label": f"n = {n}, exact"},
+            {"x": inverse, "y": curves["drawn"].tolist(), "kind": "points", "colour": colour,
+             "error": (2 * curves["drawn_error"]).tolist()},
+            {"x": inverse, "y": curves["asymptote"].tolist(), "kind": "dotted", "colour": colour},
+        ]  # fmt: skip
+    n = [e.spec["n"] for e in entries]
+    norm = [
+        {"x": n, "y": [e.result["norm_exact"] for e in entries], "kind": "line", "colour": "green",
+         "label": "least norm, exact"},
+        {"x": n, "y": [e.result["norm"] for e in entries], "kind": "points", "colour": "ink",
+         "error": [2 * e.result["norm_error"] for e in entries], "label": "Monte Carlo ± 2 s.e."},
+    ]  # fmt: skip
+    return {
+        "title": "Proposition E.2 · one example of a folded Gaussian",
+        "panels": [
+            {"x": "1/δ", "y": "E[error; x_min > δ], least sharpness", "log": "xy", "series": series,
+             "title": "grows like 1/δ: there is no expectation"},
+            {"x": "dimension n", "y": "expected error", "series": norm, "title": "least norm"},
+        ],
+    }  # fmt: skip
+
+
+prop_e2 = PAPER.figure(
+    "propE2", "expected errors on the folded Gaussian",
+    runs={"smoke": tuple(FoldedErrors(n, samples=50_000) for n in (2, 3, 5)),
+          "paper": tuple(FoldedErrors(n) for n in (2, 3, 5))},
+    show=Shown(numbers_folded, figures.panels),
+)  # fmt: skip
+
+
+@PAPER.claim("appE.1-moments", "appendix E.1", "Σ, μ, σ² of the folded Gaussian; there A_opt = 1 with risk 0.", _FEW)
+def folded_moments() -> Finding:
+    """Σ, μ, σ² of the folded Gaussian against draws, in standard errors; A_opt = 1 with risk 0."""
+    law = Folded(3)
+    x, y = law(np.random.default_rng(8), 200_000)
+    moments = law.moments()
+    pairs = [(x[:, 0] * x[:, 1], moments.Sigma[0, 1]), (x[:, 0] * y, moments.mu[0]), (y**2, moments.sigma2)]
+    scores = [abs(mean(v).value - float(exact)) / standard_error(mean(v)) for v, exact in pairs]
+    best = min_risk(x[:100], y[:100], moments)
+    off = float(np.abs(best - 1).max() + np.abs(moments.risk(best)).max())
+    return Finding(max(scores), max(scores) < 4 and off < _ROUNDING, f"A_opt off 1 and risk off 0 by {off:.1e}")
+
+
+def folded_printed(runs: Sequence[Any]) -> Finding:
+    """The formula with + μ E(…) against draws, in standard errors."""
+    scores = []
+    for entry in runs:
+        n = entry.spec["n"]
+        first, second = ratios_to_max(n)
+        moments = Folded(n).moments()
+        stated = 0.5 * (moments.sigma2 + second + float(moments.mu[0]) * first)
+        scores.append(abs(stated - entry.result["norm"]) / entry.result["norm_error"])
+    return Finding(max(scores), max(scores) < 4, "largest over n = 2, 3, 5")
+
+
+def folded_norm(runs: Sequence[Any]) -> Finding:
+    """The exact expected error of the least norm against draws, in standard errors; the two ratios within n, n²."""
+    scores, within = [], True
+    for entry in runs:
+        r, n = entry.result, entry.spec["n"]
+        scores.append(abs(r["norm"] - r["norm_exact"]) / r["norm_error"])
+        first, second = ratios_to_max(n)
+        within &= first <= n and second <= n**2
+    exact = [e.result["norm_exact"] for e in runs]
+    return Finding(max(scores), max(scores) < 4 and within, "exact " + ", ".join(f"{v:.4f}" for v in exact))
+
+
+PAPER.misprint(
+    "appE.1-norm", "appendix E.1", needs=(prop_e2,),
+    printed=("Folded Gaussian: E R(A_ℓ1) with + (2n−2+π)/π E⟨1,x⟩/x_max.", _FEW, folded_printed),
+    corrected=("… with − 2(2n−2+π)/π E⟨1,x⟩/x_max, finite; the two ratios are at most n² and n.", _FEW, folded_norm),
+)  # fmt: skip
+
+
+@PAPER.claim(
+    "appE.1-infinite", "appendix E.1", "Folded Gaussian: E R(A_S) is infinite (it grows like 1/δ over x_min > δ).",
+    "slope in ln(1/δ) > 0.95", needs=(prop_e2,),
+)  # fmt: skip
+def folded_infinite(runs: Sequence[Any]) -> Finding:
+    """E[error of the least sharpness; x_min > δ] by quadrature, by draws and by its asymptote: its slope in 1/δ."""
+    slopes, scores = [], []
+    for entry in runs:
+        c = entry.curves
+        slopes.append(float(np.log(c["exact"][-1] / c["exact"][-2]) / np.log(c["delta"][-2] / c["delta"][-1])))
+        scores += (np.abs(c["drawn"] - c["exact"]) / np.maximum(c["drawn_error"], 1e-12))[:5].tolist()
+    holds = min(slopes) > 0.95 and max(scores) < 4.5
+    return Finding(min(slopes), holds, f"draws within {max(scores):.1f} standard errors for δ ≥ 0.01")
+
+
+@PAPER.claim(
+    "appE.1-infinite-ratio", "appendix E.1", "E⟨1,x⟩/x_min is infinite: it grows by n(n−1)2/π per e in 1/δ.",
+    "ratio 1 within 0.1%",
+)  # fmt: skip
+def folded_log() -> Finding:
+    """E[⟨1, x⟩/x_min; x_min > δ] grows by n(n − 1)2/π for every factor e in 1/δ."""
+    ratios = []
+    for n in (2, 3, 5):
+        a, b = truncated_min(n, 1e-6)[0], truncated_min(n, 1e-7)[0]
+        ratios.append(float((b - a) / np.log(10) / log_rate(n)))
+    return Finding(min(ratios), max(abs(r - 1) for r in ratios) < 1e-3, "ratio to n(n − 1)2/π for n = 2, 3, 5")

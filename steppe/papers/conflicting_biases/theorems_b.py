@@ -1,0 +1,247 @@
+"""Theorems B.1 and B.2: the flow from a small start ends near the least norm; no limit is sharper than 2/η."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe import figures
+from steppe.experiments import Experiment, Finding, Shown
+from steppe.papers.conflicting_biases.diagonal_runs import Example
+from steppe.papers.conflicting_biases.paper import PAPER
+from steppe.papers.conflicting_biases.theory import (
+    Manifold,
+    arc,
+    excess_rate,
+    flattest,
+    flow_limit,
+    least_sharpness,
+)
+
+if TYPE_CHECKING:
+    from steppe.store import Computed
+
+# Theorem B.1.
+
+
+@dataclass(frozen=True)
+class FlowBias(Experiment, kind="conflicting-biases/flow-bias"):
+    """ε(α) = ‖w_∞^L‖₁ − min for each scale α of the start, by the closed form of the flow."""
+
+    x: tuple[float, ...] = (1.0, 0.4)
+    y: float = 0.66
+    depth: int = 2
+    smallest: float = 1e-6
+    count: int = 25
+
+    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+        from steppe.store import Computed
+
+        alphas = np.logspace(np.log10(self.smallest), -0.5, self.count)
+        x = np.asarray(self.x)
+        ends = np.stack([flow_limit(x, self.y, a, depth=self.depth) for a in alphas])
+        least = self.y / x.max()
+        # ‖w^L‖₁ − y/x_max = Σ uᵢ(1 − xᵢ/x_max) on M avoids the difference of two nearly equal numbers.
+        excess = np.abs(ends) ** self.depth @ (1 - x / x.max())
+        return Computed({"alpha": alphas, "excess": excess}, {"w": ends}, {"least": least})
+
+
+def exponent(entry: Any) -> float:
+    """p in ε ∝ α^p: 2(1 − x₂/x_max) for two layers, L for more."""
+    x, depth = entry.spec["x"], entry.spec["depth"]
+    return excess_rate(x) if depth == 2 else float(depth)
+
+
+def numbers_bias(entries: Sequence[Any]) -> dict[str, Any]:
+    panels: list[dict[str, Any]] = []
+    groups = (
+        ("two layers, three inputs", [e for e in entries if e.spec["depth"] == 2]),
+        ("one input, two to four layers", [e for e in entries if e.spec["x"] == entries[0].spec["x"]]),
+    )
+    for title, group in groups:
+        series = []
+        for entry, colour in zip(group, ("blue", "orange", "green"), strict=True):
+            alpha, excess = entry.curves["alpha"], entry.curves["excess"]
+            p = exponent(entry)
+            name = f"x = {tuple(entry.spec['x'])}" if title[0] == "t" else f"L = {entry.spec['depth']}"
+            series.append({"x": alpha.tolist(), "y": excess.tolist(), "kind": "points", "colour": colour,
+                           "label": f"{name}: ∝ α^{p:.3g}"})  # fmt: skip
+            line = excess[0] * (alpha / alpha[0]) ** p
+            shown = line < 3 * np.max(excess)
+            series.append({"x": alpha[shown].tolist(), "y": line[shown].tolist(), "kind": "dashed", "colour": colour})
+        panels.append({"x": "scale α of the start", "y": "‖w^L‖₁ of the flow's end − least", "log": "xy",
+                       "title": title, "series": series})  # fmt: skip
+    return {"title": "Theorem B.1 · the flow from a small start ends near the least norm", "panels": panels}
+
+
+_BIASES = (FlowBias(), FlowBias(x=(1.0, 0.8)), FlowBias(x=(1.0, 0.6, -0.3)), FlowBias(depth=3), FlowBias(depth=4))
+thm_b1 = PAPER.figure(
+    "thmB1", "the norm of the flow's end as the start shrinks",
+    runs={"smoke": _BIASES, "paper": _BIASES}, show=Shown(numbers_bias, figures.panels),
+)  # fmt: skip
+
+
+@PAPER.claim(
+    "thmB.1", "Theorem B.1", "The flow from α1 ends within ε(α) of the least norm, ε falling to 0 with α.",
+    "exponent 2(1 − x₂/x_max), or L, within 2%", needs=(thm_b1,),
+)  # fmt: skip
+def flow_bias(runs: Sequence[Any]) -> Finding:
+    """The exponent of ε(α) over the last decades against 2(1 − x₂/x_max), or L: the largest relative difference."""
+    worst, falling = 0.0, True
+    for entry in runs:
+        alpha, excess = entry.curves["alpha"], entry.curves["excess"]
+        slope = float(np.log(excess[5] / excess[0]) / np.log(alpha[5] / alpha[0]))
+        worst = max(worst, abs(slope / exponent(entry) - 1))
+        falling &= bool((np.diff(excess) > 0).all())
+    last = max(float(e.curves["excess"][0]) for e in runs)
+    return Finding(worst, falling and worst < 0.02, f"ε falls with α throughout, to at most {last:.1e} at α = 1e-6")
+
+
+@PAPER.claim(
+    "thmB.1-closed-form", "Theorem B.1", "The limit of the flow in closed form is that of an integrator.", "< 1e-8"
+)
+def flow_closed_form() -> Finding:
+    """The limit of the flow in closed form against a stiff integrator, L = 2, 3, 4 and x of both signs."""
+    from scipy.integrate import solve_ivp
+
+    worst, x, y, w0 = 0.0, np.array([1.0, 0.4, -0.3]), 0.7, np.array([0.2, 0.3, 0.4])
+    for L in (2, 3, 4):
+
+        def slope(t: float, w: Any, L: int = L) -> Any:
+            return -(w**L @ x - y) * L * x * w ** (L - 1)
+
+        end = solve_ivp(slope, (0, 500), w0, method="LSODA", rtol=1e-11, atol=1e-13).y[:, -1]
+        worst = max(worst, float(np.abs(end - flow_limit(x, y, w0, depth=L)).max()))
+    return Finding(worst, worst < 1e-8, "largest difference of a weight")
+
+
+# Theorem B.2.
+
+
+@dataclass(frozen=True)
+class Stability(Experiment, kind="conflicting-biases/stability"):
+    """Gradient descent on `examples` random (x, y), x of any sign: where do `runs` starts w₀ ~ N(0, 1) end?
+
+    The rates are random too, up to the limit of M.
+    """
+
+    d: int = 3
+    depth: int = 2
+    examples: int = 10
+    runs: int = 400
+    steps: int = 20_000
+    seed: int = 0
+
+    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+        import jax.numpy as jnp
+
+        from steppe import until
+        from steppe.dynamics import GD, run_many
+        from steppe.networks import diagonal_problem
+        from steppe.store import Computed
+
+        rng = np.random.default_rng(self.seed)
+        columns: dict[str, list[Any]] = {"limit": [], "sharpness": [], "started": [], "converged": [], "diverged": []}
+        for _ in range(self.examples):
+            x = rng.normal(size=self.d)
+            y = abs(rng.normal()) * np.sign(x[np.argmax(np.abs(x))])
+            manifold = Manifold(x, y, self.depth)
+            least = (
+                least_sharpness(x, y).value
+                if self.depth == 2
+                else float(manifold.sharpness(flattest(x, y, self.depth)))
+            )
+            lr = 2 / least * rng.uniform(0.02, 1.2, self.runs)
+            starts = rng.normal(size=(self.runs, self.d))
+            problem = diagonal_problem(x, y, depth=self.depth)
+            stop = until.loss(1e-26) | until.steps(self.steps)
+            ends = run_many(problem, GD(jnp.asarray(lr)), starts, stop=stop)
+            converged = ends.ended("reached")
+            limits = np.where(converged[:, None], ends.w, 1.0)
+            columns["limit"].append(2 / lr)
+            columns["sharpness"].append(np.where(converged, manifold.sharpness(limits), np.nan))
+            columns["started"].append(manifold.operator_norm(starts))
+            columns["converged"].append(converged)
+            columns["diverged"].append(ends.ended("diverged"))
+        curves = {name: np.concatenate(parts) for name, parts in columns.items()}
+        return Computed(curves, {}, {"converged": int(curves["converged"].sum()), "runs": len(curves["limit"])})
+
+
+def numbers_stability(entries: Sequence[Any]) -> dict[str, Any]:
+    panels = []
+    for entry in entries:
+        curves = entry.curves
+        done = curves["converged"].astype(bool)
+        limit, sharpness = curves["limit"][done], curves["sharpness"][done]
+        ends = [float(limit.min()), float(limit.max())]
+        panels.append(
+            {"x": "2/η", "y": "sharpness of the limit", "log": "xy",
+             "title": f"L = {entry.spec['depth']}: {done.sum()} of {len(done)} runs converged", "series": [
+                {"x": limit.tolist(), "y": np.maximum(sharpness, 1e-3 * limit).tolist(), "kind": "points",
+                 "colour": "blue", "label": "gradient descent"},
+                {"x": ends, "y": ends, "kind": "dashed", "colour": "ink", "label": "sharpness = 2/η"},
+            ]}
+        )  # fmt: skip
+    return {"title": "Theorem B.2 · no limit is sharper than 2/η", "panels": panels}
+
+
+thm_b2 = PAPER.figure(
+    "thmB2", "sharpness of the limits of gradient descent against 2/η",
+    runs={"smoke": tuple(Stability(depth=depth, examples=3, runs=200, steps=5_000) for depth in (2, 3)),
+          "paper": (Stability(), Stability(depth=3))},
+    show=Shown(numbers_stability, figures.panels),
+)  # fmt: skip
+
+
+@PAPER.claim(
+    "thmB.2", "Theorem B.2", "Gradient descent converges to no point sharper than 2/η.", "S/(2/η) ≤ 1", needs=(thm_b2,)
+)
+def stability(runs: Sequence[Any]) -> Finding:
+    """The largest sharpness of a limit over 2/η, over all runs that converged."""
+    ratios, count = [], 0
+    for entry in runs:
+        c = entry.curves
+        done = c["converged"].astype(bool)
+        ratios += (c["sharpness"][done] / c["limit"][done]).tolist()
+        count += len(done)
+    # A loss of 1e-26 leaves w within 1e-12 of its limit.
+    return Finding(max(ratios), max(ratios) <= 1 + 1e-9, f"{len(ratios)} of {count} runs converged")
+
+
+@PAPER.claim(
+    "thmB.2-exception", "Theorem B.2", "Except from a set of measure zero, which is not empty.", "stays at S > 2/η"
+)
+def stability_exception() -> Finding:
+    """Gradient descent started exactly at a point of M three times too sharp: the distance it moves in 100 steps."""
+    x, y, lr = np.array([1.0, 0.25]), 1.0, 3 * 2 / 4.0
+    w = np.array([1.0, 0.0])
+    for _ in range(100):
+        w = w - lr * (x @ w**2 - y) * 2 * x * w
+    moved = float(np.abs(w - [1.0, 0.0]).max())
+    return Finding(moved, moved == 0, "start (1, 0), S = 4, 2/η = 1.33: it is in A_X")
+
+
+def stability_conditions(*, corrected: bool) -> Finding:
+    """The share of rates up to the limit of M for which 1/η is no eigenvalue of ∇²L at any stationary point."""
+    example = Example()
+    solutions = arc(example.x, example.y, 400)
+    eigenvalues = np.linalg.eigvalsh(example.manifold().hessian(solutions))[:, -1]
+    rates = np.linspace(0.05, example.limit, 500) * example.unit
+    fine = (1 / rates < eigenvalues.min()) | (1 / rates > eigenvalues.max())
+    share = float(fine.mean())
+    if not corrected:
+        return Finding(share, bool(fine.all()), "of 500 rates below the limit of M")
+    outside = (rates < 0.5 * example.unit) | (rates > 0.5 * example.limit * example.unit)
+    agree = float((fine == outside).mean())
+    return Finding(agree, agree == 1.0, "share of rates on which both agree")
+
+
+PAPER.misprint(
+    "thmB.2-conditions", "section 3",
+    printed=("The conditions of Theorem B.2 are fulfilled in the present study: 1/η is no eigenvalue of ∇²L on M.",
+             "for every rate", partial(stability_conditions, corrected=False)),
+    corrected=("They are iff η is not in [1/S_max, 1/S_min].",
+               "for every rate", partial(stability_conditions, corrected=True)),
+)  # fmt: skip

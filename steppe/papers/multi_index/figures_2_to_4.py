@@ -1,0 +1,340 @@
+"""Section 6: figures 2, 3 and 4 with their claims, the negative ones included, about medians over the seeds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from steppe import figures
+from steppe.experiments import Finding, Scale, Shown, seeds
+from steppe.papers.multi_index.interpolators import Group, Interpolators, groups
+from steppe.papers.multi_index.setting import ACTIVATIONS, PAPER, Activation
+
+Runs = Sequence[Any]
+Check = Callable[..., Finding]
+NOISE, STRONG = 0.1, 1.0
+DIRECTIONS = 5
+PANELS_IN_A_ROW = 3
+# A loss of 0 is drawn as rounding.
+FLOOR = 1e-16
+
+
+def at_each_scale(*settings: Interpolators, **smoke: Any) -> dict[Scale, list[Interpolators]]:
+    """Every setting with one seed at smoke scale, with sizes changed by `smoke`, and with ten at paper scale."""
+    small = {"d": 20, "n": 64, "m": 256, "count": 6} | smoke
+    return {
+        "smoke": [replace(setting, **small) for setting in settings],
+        "paper": [spec for setting in settings for spec in seeds(setting, 10)],
+    }
+
+
+def without_and_with_noise(r: int) -> list[Interpolators]:
+    return [Interpolators(activation=a, r=r, noise=noise) for noise in (0.0, NOISE) for a in ACTIVATIONS]
+
+
+def strong_noise(r: int) -> dict[Scale, list[Interpolators]]:
+    """Inner weights on one side of the true directions, and noise as strong as the signal: here the link breaks."""
+    settings = [Interpolators(activation=a, r=r, noise=STRONG, one_sided=True) for a in ACTIVATIONS]
+    # A small grid shows where the link breaks only if all its ν have interpolators.
+    return at_each_scale(*settings, low=0.05, high=0.7)
+
+
+def scatter(title: str) -> Shown:
+    """Flatness against population loss, one panel for each setting."""
+
+    def numbers(runs: Runs) -> dict[str, Any]:
+        panels = [panel(group) for group in groups(runs)]
+        starts = range(0, len(panels), PANELS_IN_A_ROW)
+        return {"title": title, "rows": [panels[k : k + PANELS_IN_A_ROW] for k in starts]}
+
+    return Shown(numbers, figures.flatness_loss)
+
+
+def panel(group: Group) -> dict[str, Any]:
+    kept = group.found.mean(axis=0) > 0.5
+    missing = np.flatnonzero(~kept)
+    link = {"sum": "", "linear": "linear link, ", "quadratic-form": "y = relu(xᵀAx), "}[group.spec["link"]]
+
+    def spread(values: Any) -> dict[str, list[float]]:
+        """Median and middle 80% over the seeds with an interpolator, at the ν where more than half have one."""
+        columns = [values[group.found[:, k], k] for k in np.flatnonzero(kept)]
+        quantiles = (("low", 0.1), ("median", 0.5), ("high", 0.9))
+        return {name: [float(np.quantile(c, q)) for c in columns] for name, q in quantiles}
+
+    return {
+        "title": f"{link}{group.name}",
+        "nu": group.nu[kept].tolist(),
+        "flatness": spread(group.columns["flatness"]),
+        "loss": spread(np.maximum(group.loss, FLOOR)),
+        "power": group.power(),
+        "note": f"no interpolator for ν ≥ {group.nu[missing[0]]:.2g}" if len(missing) else "",
+    }
+
+
+def chosen(runs: Runs, activations: Sequence[Activation]) -> list[Group]:
+    return [group for group in groups(runs) if group.spec["activation"] in activations]
+
+
+def rank(x: Any, y: Any) -> float:
+    """Spearman's rank correlation, over the entries where both are finite."""
+    from scipy.stats import spearmanr
+
+    kept = np.isfinite(x) & np.isfinite(y)
+    return float(spearmanr(x[kept], y[kept]).statistic)
+
+
+def link_rank(group: Group) -> float:
+    """Rank correlation of flatness and loss over ν, without extremely high ν, which the paper treats separately."""
+    usual = group.nu <= 0.9
+    return rank(group.median("flatness")[usual], group.median("loss")[usual])
+
+
+def listed(values: dict[str, float], form: str = ".3g") -> str:
+    return "; ".join(f"{name}: {value:{form}}" for name, value in values.items())
+
+
+# Figure 2: single-index models.
+
+FIG2 = PAPER.figure(
+    "fig2",
+    "single-index models: flatness against population loss",
+    runs=at_each_scale(*without_and_with_noise(1)),
+    show=scatter("Fig. 2 · single-index models, without and with noise"),
+)
+FIG2_LOUD = PAPER.figure(
+    "fig2-loud",
+    "… with inner weights on one side and noise as strong as the signal",
+    runs=strong_noise(1),
+    show=scatter("Fig. 2 · single-index models, one-sided inner weights, strong noise"),
+)
+
+
+def linked(activations: Sequence[Activation]) -> Check:
+    """The smallest rank correlation of flatness and loss over ν, of these activations."""
+
+    def check(runs: Runs) -> Finding:
+        ranks = {group.name: link_rank(group) for group in chosen(runs, activations)}
+        lowest = min(ranks.values())
+        return Finding(lowest, lowest >= 0.5, listed(ranks, ".2f"))
+
+    return check
+
+
+PAPER.claim(
+    "fig2-linked", "Section 6.2, Figure 2",
+    "Single-index models, LeakyReLU and quadratic: where the flatness is low, so is the population loss.",
+    "rank correlation over ν ≤ 0.9 at least 0.5, with and without noise", needs=(FIG2,),
+)(linked(("leaky", "quadratic")))  # fmt: skip
+
+
+@PAPER.claim(
+    "fig2-flattest", "Section 6.2, Figure 2", "… and the flattest ν has a loss below the median one.",
+    "ratio < 1, with and without noise", needs=(FIG2,),
+)  # fmt: skip
+def flattest_is_good(runs: Runs) -> Finding:
+    """The loss at the flattest ν over the median loss of all ν: the largest ratio."""
+    ratios = {}
+    for group in chosen(runs, ("leaky", "quadratic")):
+        flatness, loss = group.median("flatness"), group.median("loss")
+        ratios[group.name] = float(loss[np.nanargmin(flatness)] / np.nanmedian(loss))
+    worst = max(ratios.values())
+    return Finding(worst, worst < 1, listed(ratios))
+
+
+@PAPER.claim(
+    "fig2-large-nu", "Section 6.2, Figure 2",
+    "With noise, extremely high correlation forces a large flatness to interpolate.",
+    "at ν = 0.99 above 1.5 times the least, or no interpolator", needs=(FIG2,),
+)  # fmt: skip
+def sharp_at_largest(runs: Runs) -> Finding:
+    """With noise: the flatness at the largest ν over the least; infinite where nothing interpolates."""
+    ratios = {}
+    for group in groups(runs):
+        if group.spec["noise"]:
+            flatness = group.median("flatness")
+            ratios[group.name] = float(flatness[-1] / np.nanmin(flatness)) if np.isfinite(flatness[-1]) else np.inf
+    least = min(ratios.values())
+    detail = "; ".join(f"{n}: " + ("no interpolator" if np.isinf(r) else f"{r:.3g} ×") for n, r in ratios.items())
+    return Finding(least if np.isfinite(least) else 1e9, least > 1.5, detail)
+
+
+def bad_at_largest(activations: Sequence[Activation]) -> Check:
+    """The loss at the largest ν that interpolates over the loss at the flattest ν: the smallest ratio."""
+
+    def check(runs: Runs) -> Finding:
+        ratios = {}
+        for group in chosen(runs, activations):
+            flatness, loss = group.median("flatness"), group.median("loss")
+            last = np.flatnonzero(np.isfinite(flatness))[-1]
+            ratios[f"{group.name}, ν = {group.nu[last]:.2g}"] = float(loss[last] / loss[np.nanargmin(flatness)])
+        least = min(ratios.values())
+        return Finding(least, least > 1, listed(ratios))
+
+    return check
+
+
+PAPER.misprint(
+    "fig2-large-nu-loss", "Section 6.2, Figure 2",
+    printed=(
+        "… and in turn has a high population loss (LeakyReLU and quadratic).",
+        "loss at the largest ν over that at the flattest > 1 for both", bad_at_largest(("leaky", "quadratic")),
+    ),
+    corrected=(
+        "… for LeakyReLU; the quadratic is sharp there and good.", "the same for LeakyReLU alone",
+        bad_at_largest(("leaky",)),
+    ),
+    needs=(FIG2_LOUD,),
+)  # fmt: skip
+
+
+@PAPER.claim(
+    "fig2-relu-breaks", "Section 6.2, Figure 2",
+    "ReLU: small ν interpolates with small flatness and has a large loss; the connection is poor.",
+    "under strong noise flatness at the smallest ν ≤ 1.25 of the least, loss ≥ 1.2 of the smallest",
+    needs=(FIG2_LOUD,),
+)  # fmt: skip
+def relu_breaks(runs: Runs) -> Finding:
+    """The flatness at the smallest ν over the least, and its loss over the smallest."""
+    (group,) = chosen(runs, ("relu",))
+    flatness, loss = group.median("flatness"), group.median("loss")
+    over, worse = float(flatness[0] / np.nanmin(flatness)), float(loss[0] / np.nanmin(loss))
+    detail = f"loss there {worse:.3g} times the smallest; rank correlation over ν {link_rank(group):.2f}"
+    return Finding(over, over <= 1.25 and worse >= 1.2, detail)
+
+
+PAPER.claim(
+    "fig2-relu-quiet", "Figure 2 with little noise, ours", "With noise 0 or 0.1 ReLU is linked like the others.",
+    "rank correlation over ν ≤ 0.9 at least 0.5", needs=(FIG2,),
+)(linked(("relu",)))  # fmt: skip
+
+
+# Figure 3: sums of five single-index models.
+
+FIG3 = PAPER.figure(
+    "fig3",
+    "sums of five single-index models",
+    runs=at_each_scale(*without_and_with_noise(DIRECTIONS)),
+    show=scatter("Fig. 3 · sums of five single-index models, without and with noise"),
+)
+FIG3_LOUD = PAPER.figure(
+    "fig3-loud",
+    "… with inner weights on one side and noise as strong as the signal",
+    runs=strong_noise(DIRECTIONS),
+    show=scatter("Fig. 3 · sums of five, one-sided inner weights, strong noise"),
+)
+
+PAPER.claim(
+    "fig3-linked", "Section 6.2, Figure 3",
+    "Sums of single-index models: the connection holds for all activations.",
+    "rank correlation over ν ≤ 0.9 at least 0.5, with and without noise", needs=(FIG3,),
+)(linked(ACTIVATIONS))  # fmt: skip
+
+
+@PAPER.claim(
+    "fig3-falling", "Section 6.2, Figure 3", "As ν increases, both loss and flatness decrease.",
+    "rank correlations with ν ≤ −0.7", needs=(FIG3,),
+)  # fmt: skip
+def both_fall(runs: Runs) -> Finding:
+    """Rank correlations of ν with flatness and with loss, without noise: the largest."""
+    quiet = [group for group in groups(runs) if group.spec["noise"] == 0]
+    ranks = {g.name: (rank(g.nu, g.median("flatness")), rank(g.nu, g.median("loss"))) for g in quiet}
+    highest = max(max(pair) for pair in ranks.values())
+    detail = "; ".join(f"{name}: flatness {a:.2f}, loss {b:.2f}" for name, (a, b) in ranks.items())
+    return Finding(highest, highest <= -0.7, detail)
+
+
+@PAPER.claim(
+    "fig3-stronger", "Section 6.2, Figure 3",
+    "The connection is stronger than for single-index models, even for ReLU.",
+    "loss at the flattest ν over that at the smallest: less than for one", needs=(FIG2, FIG3),
+)  # fmt: skip
+def stronger_for_sums(fig2: Runs, fig3: Runs) -> Finding:
+    """ReLU, noise 0.1: the loss at the flattest ν over that at the smallest ν, for a sum of five over that for one."""
+    shares = []
+    for runs in (fig2, fig3):
+        group = next(g for g in chosen(runs, ("relu",)) if g.spec["noise"])
+        flatness, loss = group.median("flatness"), group.median("loss")
+        shares.append(float(loss[np.nanargmin(flatness)] / loss[0]))
+    one, five = shares
+    return Finding(five / one, five / one < 1, f"one: {one:.3g}, sum of five: {five:.3g}")
+
+
+# Figure 4: special cases.
+
+FIG4 = PAPER.figure(
+    "fig4",
+    "linear link with ReLU and with linear activation; quadratic form",
+    runs=at_each_scale(
+        Interpolators(link="linear", activation="relu"),
+        # Linear neurons fit no noise: n examples in d < n dimensions.
+        Interpolators(link="linear", activation="linear"),
+        Interpolators(link="quadratic-form", activation="relu", r=DIRECTIONS),
+    ),
+    show=scatter("Fig. 4 · special cases"),
+)
+
+
+def special_case(runs: Runs, link: str, activation: Activation) -> Group:
+    return next(g for g in groups(runs) if (g.spec["link"], g.spec["activation"]) == (link, activation))
+
+
+@PAPER.claim(
+    "fig4a-linked", "Section 6.2, Figure 4a", "A linear link learned by ReLU: strongly connected.",
+    "rank correlation at least 0.8", needs=(FIG4,),
+)  # fmt: skip
+def linear_link_linked(runs: Runs) -> Finding:
+    group = special_case(runs, "linear", "relu")
+    flatness, found = group.median("flatness"), link_rank(group)
+    return Finding(found, found >= 0.8, f"flatness {flatness[0]:.3g} to {flatness[-1]:.3g}")
+
+
+def same_flatness(*, times_nu: bool) -> Check:
+    """Linear activation: the largest over the smallest flatness, or flatness × ν."""
+
+    def check(runs: Runs) -> Finding:
+        group = special_case(runs, "linear", "linear")
+        flatness = group.median("flatness") * (group.nu if times_nu else 1.0)
+        spread = float(flatness.max() / flatness.min())
+        return Finding(spread, spread <= 2, f"from {flatness.min():.4g} to {flatness.max():.4g}")
+
+    return check
+
+
+PAPER.misprint(
+    "fig4b-flatness", "Section 6.2, Figure 4b",
+    printed=(
+        "Linear link, linear activation: most interpolators have the same flatness.", "largest over smallest ≤ 2",
+        same_flatness(times_nu=False),
+    ),
+    corrected=(
+        "… flatness ∝ 1/ν: Σ a_k w_k = u needs Σ|a_k| ≥ 1/ν.", "the same of flatness × ν ≤ 2",
+        same_flatness(times_nu=True),
+    ),
+    needs=(FIG4,),
+)  # fmt: skip
+
+
+@PAPER.claim(
+    "fig4b-loss", "Section 6.2, Figure 4b", "… and all their population losses are very small.", "≤ 1e-12",
+    needs=(FIG4,),
+)  # fmt: skip
+def linear_loss_is_zero(runs: Runs) -> Finding:
+    worst = float(special_case(runs, "linear", "linear").loss.max())
+    # Outer weights of size 1/ν = 100 cancel, in float64.
+    return Finding(worst, worst <= 1e-12, "largest over all ν and seeds, where predicting 0 costs 1")
+
+
+@PAPER.claim(
+    "fig4c-no-link", "Section 6.2, Figure 4c",
+    "y = g(xᵀAx): the flattest solution has a high population loss; no connection.",
+    "loss at the flattest ν, and at every other, ≥ half of predicting 0's", needs=(FIG4,),
+)  # fmt: skip
+def quadratic_form_is_bad(runs: Runs) -> Finding:
+    """The loss at the flattest ν over that of predicting 0."""
+    group = special_case(runs, "quadratic-form", "relu")
+    flatness, loss, power = group.median("flatness"), group.median("loss"), group.power()
+    flattest = int(np.nanargmin(flatness))
+    detail = f"flattest at ν = {group.nu[flattest]:.2g}; least loss over ν {np.nanmin(loss) / power:.3g}"
+    share = float(loss[flattest] / power)
+    return Finding(share, share >= 0.5 and float(np.nanmin(loss)) >= 0.5 * power, detail)

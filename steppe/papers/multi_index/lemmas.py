@@ -1,0 +1,334 @@
+"""Propositions 1, 3 and 4, Lemmas 3, 6, 7, 9 and 10, Example 1 and Theorem 4: claims that need no runs."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe.experiments import Finding
+from steppe.papers.multi_index.setting import PAPER, Activation, model, sigma
+
+if TYPE_CHECKING:
+    from steppe.activations import Homogeneous
+
+Check = Callable[[], Finding]
+ROUNDING = 1e-12
+POWERS: tuple[tuple[Activation, float], ...] = (("relu", 0.5), ("quadratic", 3.0))  # E g²
+
+
+def family() -> "tuple[Homogeneous, ...]":
+    from steppe.activations import leaky, monomial, quadratic, rectifier, relu_power
+
+    return rectifier, leaky(0.1), quadratic, relu_power(3), monomial(4)
+
+
+# Rescaling.
+
+
+def trace(x: Any, W: Any, a: Any, activation: "Homogeneous") -> float:
+    """tr ∇²L at an interpolator, (2/n) Σ ‖∇f(xᵢ)‖², from the gradients themselves."""
+    h = x @ W.T
+    inner = (activation.slope(h) * a)[:, :, None] * x[:, None, :]
+    return float(2 / len(x) * (np.sum(inner**2) + np.sum(activation(h) ** 2)))
+
+
+def network(seed: int) -> tuple[Any, Any, Any]:
+    """(x, W, a) of a random net with inner weights of unit norm."""
+    rng = np.random.default_rng(seed)
+    W, a = rng.normal(size=(5, 4)), rng.normal(size=5)
+    return rng.normal(size=(12, 4)), W / np.linalg.norm(W, axis=1, keepdims=True), a
+
+
+@PAPER.claim(
+    "prop1", "Proposition 1, Definition 1", "Rescaling neurons changes the flatness and no output.",
+    "outputs to rounding, flatness more than twofold",
+)  # fmt: skip
+def symmetry() -> Finding:
+    """w_k → βw_k, a_k → a_k β^{−c}: the largest relative change of an output, and the change of the flatness."""
+    changes, ratios = [], []
+    for seed, activation in enumerate(family()):
+        x, W, a = network(seed)
+        beta = np.exp(np.random.default_rng(seed).uniform(-3, 3, 5))
+        V, b = W * beta[:, None], a * beta**-activation.degree
+        before, after = activation(x @ W.T) @ a, activation(x @ V.T) @ b
+        changes.append(float(np.max(np.abs(after - before)) / np.max(np.abs(before))))
+        ratios.append(trace(x, V, b, activation) / trace(x, W, a, activation))
+    detail = f"outputs within {max(changes):.0e}; flatness times {min(ratios):.3g} to {max(ratios):.3g}"
+    return Finding(max(ratios), max(changes) <= ROUNDING and max(ratios) > 2, detail)
+
+
+@PAPER.claim(
+    "lemma3", "Lemmas 1, 3", "The least flatness over all rescalings is Σ q_k |a_k|^p, p = 2c/(c+1).",
+    "relative difference from a search ≤ 1e-10",
+)  # fmt: skip
+def least_over_rescalings() -> Finding:
+    """Σ q|a|^p against a search for the best scale of every neuron: the largest relative difference."""
+    from scipy.optimize import minimize_scalar
+
+    from steppe.papers.multi_index import theory
+
+    errors = []
+    for seed, activation in enumerate(family()):
+        x, W, a = network(seed)
+        c = activation.degree
+
+        def cost(t: float, k: int, x: Any = x, W: Any = W, a: Any = a, act: Any = activation, c: Any = c) -> float:
+            return trace(x, np.exp(t) * W[k : k + 1], a[k : k + 1] * np.exp(-c * t), act)
+
+        found = sum(minimize_scalar(cost, bracket=(-1, 1), args=(k,), tol=1e-10).fun for k in range(len(a)))
+        errors.append(abs(found / theory.flatness(theory.Student(W, a), x, activation) - 1))
+    # A minimum found at a place good to 1e-10 has a value good to 1e-16, but its sums are less exact.
+    return Finding(max(errors), max(errors) <= 1e-10, f"{len(errors)} activations, degrees 1 to 4")
+
+
+def made_flatter(holds: Callable[[float], bool]) -> Check:
+    """The least flatness over rescalings relative to the flatness before them: the smallest share."""
+
+    def check() -> Finding:
+        from steppe.papers.multi_index import theory
+
+        shares = []
+        for seed, activation in enumerate(family()):
+            x, W, a = network(seed)
+            shares.append(theory.flatness(theory.Student(W, a), x, activation) / trace(x, W, a, activation))
+        least = min(shares)
+        return Finding(least, holds(least), f"from {least:.3g} to {max(shares):.3g} for random interpolators")
+
+    return check
+
+
+PAPER.misprint(
+    "b2-flatter", "Appendix B.2",
+    printed=(
+        "By rescaling we cannot make any interpolator flatter.", "least over rescalings / before = 1",
+        made_flatter(lambda least: least >= 1 - ROUNDING),
+    ),
+    corrected=(
+        "… not arbitrarily: the least is positive.", "least over rescalings / before > 0",
+        made_flatter(lambda least: least > 0),
+    ),
+)  # fmt: skip
+
+
+@PAPER.claim("prop3", "Proposition 3, D.2.1", "E σ(z) is 0 for odd monomials only; Var σ(z) ≥ (E zσ(z))².", "ratio ≥ 1")
+def moments() -> Finding:
+    """The smallest ratio Var σ(z)/(E zσ(z))², which is at least 1 by Stein's identity."""
+    from steppe.activations import linear
+    from steppe.papers.multi_index import theory
+
+    w = np.eye(1)
+    even, ratios = [], []
+    for activation in family():
+        mean = (activation.positive + activation.negative) * theory.half_moment(int(activation.degree))
+        second = float(theory.product_mean(activation, activation, w, w)[0, 0])
+        along = float(theory.product_mean(activation, linear, w, w)[0, 0])
+        even.append(abs(mean))
+        if along:
+            ratios.append((second - mean**2) / along**2)
+    odd = abs(linear.positive + linear.negative)
+    detail = f"means from {min(even):.3g}; linear: {odd:g}"
+    return Finding(min(ratios), min(ratios) >= 1 - ROUNDING and min(even) > 0 and odd == 0, detail)
+
+
+# Existence and norms of interpolators.
+
+
+def drawn(activation: Activation, nu: float, seed: int, *, spanning: bool = True) -> tuple[Any, ...]:
+    """(link, U, y, W, features): weights of correlation ν, or in a tilted subspace where they do not span all."""
+    from steppe.data import multi_index
+    from steppe.papers.multi_index import theory
+
+    rng = np.random.default_rng(seed)
+    link, U, _ = model("sum", activation, 1, 12, rng)
+    x, y, *_ = multi_index(link, U, 24, key=rng)
+    W = theory.correlated(96, U, nu, key=rng) if spanning else theory.within(96, theory.tilted(U, nu, key=rng), key=rng)
+    return link, U, y, W, theory.features(W, x, sigma(activation))
+
+
+@PAPER.claim("lemma6", "Lemma 6", "yᵀ(ΦΦᵀ)⁻¹y ≥ ‖y‖²/σ₁².", "ratio ≥ 1 in every draw")
+def least_norm_is_large() -> Finding:
+    """yᵀ(ΦΦᵀ)⁻¹y σ₁²/‖y‖²: the smallest, for inner weights along u and for others."""
+    from steppe.papers.multi_index import theory
+
+    ratios = {}
+    for nu in (0.01, 0.9):
+        found = []
+        for seed in range(4):
+            _, _, y, _, f = drawn("quadratic", nu, seed)
+            a = theory.least_norm(f.phi, y)
+            found.append(float(a @ a) * float(np.linalg.norm(f.phi, 2)) ** 2 / float(y @ y))
+        ratios[nu] = min(found)
+    detail = "; ".join(f"ν = {nu}: {r:.3g}" for nu, r in ratios.items())
+    return Finding(min(ratios.values()), min(ratios.values()) >= 1, detail)
+
+
+def interpolates(activation: "Homogeneous", d: int, seed: int, *, n: int = 24, same: bool = False) -> bool:
+    """Whether 2n random neurons interpolate n random examples; `same` gives them all one inner weight."""
+    from steppe.papers.multi_index import theory
+
+    rng, m = np.random.default_rng(seed), 2 * n
+    x, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    W = theory.within(m, np.eye(d), key=rng)
+    f = theory.features(np.repeat(W[:1], m, axis=0) if same else W, x, activation)
+    try:
+        theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=1e-3)
+    except theory.NoInterpolatorError:
+        return False
+    return True
+
+
+def separated_interpolate(*sizes: tuple[int, int]) -> Check:
+    """α₊, α₋ ≠ 0, at these (d, n): the share of draws with an interpolator."""
+
+    def check() -> Finding:
+        from steppe.activations import leaky, quadratic
+
+        found = [
+            interpolates(activation, d, seed, n=n)
+            for activation in (leaky(0.1), quadratic)
+            for d, n in sizes
+            for seed in range(5)
+        ]
+        share = float(np.mean(found))
+        detail = ", ".join(f"d = {d}, n = {n}: d(d+1)/2 = {d * (d + 1) // 2}" for d, n in sizes)
+        return Finding(share, share == 1, detail)
+
+    return check
+
+
+PAPER.misprint(
+    "lemma7", "Lemma 7",
+    printed=(
+        "With α₊, α₋ ≠ 0 and separated inner weights, m ≥ n, an interpolator exists almost surely.",
+        "share of draws = 1", separated_interpolate((4, 24), (5, 24)),
+    ),
+    corrected=(
+        "… where n ≤ d(d+1)/2 for quadratic activations, which span no more.",
+        "share of draws = 1", separated_interpolate((8, 24), (12, 24)),
+    ),
+)  # fmt: skip
+
+
+@PAPER.claim(
+    "lemma7-relu", "Lemma 7", "For ReLU with high probability; with one inner weight for all neurons never.",
+    "share ≥ 0.9, and 0",
+)  # fmt: skip
+def relu_interpolates() -> Finding:
+    from steppe.activations import rectifier
+
+    share = float(np.mean([interpolates(rectifier, 8, seed) for seed in range(20)]))
+    same = float(np.mean([interpolates(rectifier, 8, seed, same=True) for seed in range(20)]))
+    return Finding(share, share >= 0.9 and same == 0, f"20 draws; with one inner weight for all {same:g}")
+
+
+@PAPER.claim(
+    "lemma9", "Lemma 9", "Noise adds at most ‖Φ⁺ε‖ to the least norm, whose square has mean σ² tr(ΦΦᵀ)⁻¹.",
+    "within four standard errors",
+)  # fmt: skip
+def noise_adds_norm() -> Finding:
+    """E‖Φ⁺ε‖² = tr(ΦΦᵀ)⁻¹, and | ‖Φ⁺(g + ε)‖ − ‖Φ⁺g‖ | ≤ ‖Φ⁺ε‖: the error of the mean in standard errors."""
+    _, _, y, _, f = drawn("quadratic", 0.3, 0)
+    pseudo = np.linalg.pinv(f.phi)
+    noise = np.random.default_rng(2).standard_normal((2000, len(y)))
+    squares = np.sum((noise @ pseudo.T) ** 2, axis=1)
+    score = float((squares.mean() - np.sum(pseudo**2)) / (squares.std() / np.sqrt(len(squares))))
+    added = np.linalg.norm((y + noise) @ pseudo.T, axis=1) - np.linalg.norm(pseudo @ y)
+    holds = abs(score) <= 4 and bool((np.abs(added) <= np.sqrt(squares) * (1 + ROUNDING)).all())
+    return Finding(score, holds, f"{len(noise)} draws of the noise")
+
+
+# The population loss.
+
+
+@PAPER.claim(
+    "lemma10", "Lemma 10", "Ux given Wx has covariance I − U P_W Uᵀ, at least 1 − ν² under Definition 2.",
+    "error of the least eigenvalue ≤ 1e-10",
+)  # fmt: skip
+def given_the_activations() -> Finding:
+    """The smallest eigenvalue against 1 − ν², and the covariance against that of a regression."""
+    from steppe.data import orthonormal
+    from steppe.papers.multi_index import theory
+
+    errors, sampled = [], []
+    for nu in (0.0, 0.3, 0.8):
+        rng = np.random.default_rng(1)
+        U = orthonormal(2, 8, key=rng)
+        W = theory.within(20, theory.tilted(U, nu, key=rng), key=rng)
+        covariance = theory.conditional_covariance(W, U)
+        errors.append(abs(float(np.linalg.eigvalsh(covariance)[0]) - (1 - nu**2)))
+        x = rng.standard_normal((20_000, 8))
+        left = x @ U.T - x @ W.T @ np.linalg.lstsq(x @ W.T, x @ U.T, rcond=None)[0]
+        sampled.append(float(np.max(np.abs(left.T @ left / len(x) - covariance))))
+    # A sample covariance of 20,000 is good to 4 √(2/20000) = 0.04.
+    return Finding(max(errors), max(errors) <= 1e-10 and max(sampled) <= 0.04, f"regression: within {max(sampled):.3f}")
+
+
+def flattest_loss(activation: Activation, nu: float, seed: int) -> tuple[float, float]:
+    """Inner weights in a tilted subspace: the loss of the flattest interpolator, and the least of all outer weights."""
+    from steppe.papers.multi_index import theory
+
+    link, U, y, W, f = drawn(activation, nu, seed, spanning=False)
+    best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=1e-6)
+    least = theory.least_population_loss(W, link.activation, link, U)
+    return theory.population_loss(W, best.a, link.activation, link, U), least
+
+
+@PAPER.claim(
+    "prop4", "Proposition 4", "E g² − kᵀK⁺k bounds the loss for any outer weights, and falls as ν grows.",
+    "loss/bound ≥ 1",
+)  # fmt: skip
+def least_loss_bounds() -> Finding:
+    """The loss of flattest interpolators over the least loss of all outer weights: the smallest ratio."""
+    ratios, shares, falls = [], {}, True
+    for activation, power in POWERS:
+        leasts = []
+        for nu in (0.1, 0.5, 0.9):
+            loss, least = flattest_loss(activation, nu, 0)
+            ratios.append(loss / least)
+            leasts.append(least)
+            shares[f"{activation}, ν = {nu}"] = least / power
+        falls &= leasts[0] > leasts[1] > leasts[2]
+    detail = "least loss/E g²: " + "; ".join(f"{name}: {v:.3g}" for name, v in shares.items())
+    return Finding(min(ratios), min(ratios) >= 1 - ROUNDING and falls, detail)
+
+
+@PAPER.claim(
+    "example1", "Example 1", "Inner weights orthogonal to U: the population loss is at least Var g.",
+    "ratio ≥ 1 in every draw",
+)  # fmt: skip
+def orthogonal_weights_miss() -> Finding:
+    """The population loss over Var g: the smallest ratio."""
+    mean = {"relu": 1 / np.sqrt(2 * np.pi), "quadratic": 1.0}  # E g
+    ratios = [
+        flattest_loss(activation, 0.0, seed)[0] / (power - mean[activation] ** 2)
+        for seed in range(4)
+        for activation, power in POWERS
+    ]
+    return Finding(min(ratios), min(ratios) >= 1, f"{len(ratios)} draws, median {np.median(ratios):.3g}")
+
+
+@PAPER.claim(
+    "thm4", "Theorem 4", "Every direction m/r times with weights cⱼ r/m interpolates, has loss 0 and is flattest.",
+    "flatness over the bound below all ≤ 4",
+)  # fmt: skip
+def copies_are_flattest() -> Finding:
+    """Residual on the examples, population loss, and flatness over the bound below all interpolators."""
+    from steppe.activations import quadratic, rectifier, relu_power
+    from steppe.data import multi_index, orthonormal
+    from steppe.data.links import SumOfSingleIndex
+    from steppe.papers.multi_index import theory
+
+    residuals, losses, ratios = [], [], []
+    for activation in (rectifier, quadratic, relu_power(3)):
+        for coefficients in ((1.0,), (0.5, -1.0, 0.8)):
+            link = SumOfSingleIndex(activation, coefficients)
+            U = orthonormal(len(coefficients), 10, key=3)
+            x, y, *_ = multi_index(link, U, 40, key=4)
+            student = theory.copies(link, U, 60)
+            phi = theory.features(student.W, x, activation).phi
+            residuals.append(float(np.max(np.abs(phi @ student.a - y))) / float(np.max(np.abs(y))))
+            losses.append(theory.population_loss(student.W, student.a, activation, link, U))
+            ratios.append(theory.flatness(student, x, activation) / theory.pointwise(x, y, 60, activation))
+    holds = max(residuals) <= ROUNDING and max(losses) <= 1e-9 and min(ratios) >= 1 and max(ratios) <= 4
+    detail = f"residual {max(residuals):.0e}, population loss {max(losses):.0e}; ratios from {min(ratios):.3g}"
+    return Finding(max(ratios), holds, detail)

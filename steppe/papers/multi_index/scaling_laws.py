@@ -1,0 +1,281 @@
+"""Theorems 1 and 2, Lemmas 2 and 4 as scaling laws: the flatness of good and of bad interpolators over the sizes."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steppe import figures
+from steppe.experiments import Experiment, Finding, Scale, Shown
+from steppe.papers.multi_index.setting import (
+    PAPER,
+    Activation,
+    Law,
+    degree,
+    exponent,
+    fitted,
+    interpolated,
+    label,
+    laws,
+    listed,
+    model,
+    rows,
+    sigma,
+)
+
+if TYPE_CHECKING:
+    from steppe.store import Computed
+
+Runs = Sequence[Any]
+Check = Callable[..., Finding]
+
+# One row for each size and seed. `bad`: the flattest interpolator with inner weights in a tilted subspace, `bad_loss`
+# its population loss, `bad_norm` = ‖a‖² of the least norm; `teacher`: Theorem 4's network; `pointwise`: the bound below
+# every interpolator; `q_low`, `q_high`: the cheapest and the dearest neuron; `singular_*`: of the bad inner weights' Φ.
+COLUMNS = (
+    "d", "n", "m", "seed", "exists", "bad", "bad_lower", "bad_loss", "bad_norm", "bad_largest", "lemma5", "teacher",
+    "pointwise", "q_low", "q_high", "singular_1", "singular_2", "singular_n", "alignment",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scaling(Experiment, kind="multi-index/scaling"):
+    """A single-index model of the activation without noise, at sizes (d, n, m), with `seeds` draws for each size."""
+
+    activation: Activation
+    d: tuple[int, ...]
+    n: tuple[int, ...]
+    m: tuple[int, ...]
+    nu: float = 0.3
+    seeds: int = 10
+    rtol: float = 1e-5
+
+    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+        from steppe.store import Computed
+
+        return Computed(rows(COLUMNS, self.seeds * len(self.d), self._row, checkpoint), {}, {})
+
+    def _row(self, k: int) -> dict[str, float]:
+        from steppe.data import multi_index
+        from steppe.papers.multi_index import theory
+
+        size, seed = divmod(k, self.seeds)
+        d, n, m = self.d[size], self.n[size], self.m[size]
+        rng, activation = np.random.default_rng([seed, d, n, m]), sigma(self.activation)
+        link, U, _ = model("sum", self.activation, 1, d, rng)
+        x, y, *_ = multi_index(link, U, n, key=rng)
+        W = theory.within(m, theory.tilted(U, self.nu, key=rng), key=rng)
+        f = theory.features(W, x, activation)
+        values = np.linalg.svd(f.phi, compute_uv=False)
+        row = dict.fromkeys(COLUMNS, math.nan) | {
+            "d": d, "n": n, "m": m, "seed": seed, "exists": 0.0, "alignment": theory.alignment(W, U),
+            "teacher": theory.flatness(theory.copies(link, U, m), x, activation),
+            "pointwise": theory.pointwise(x, y, m, activation), "q_low": f.q.min(), "q_high": f.q.max(),
+            "singular_1": values[0], "singular_2": values[1], "singular_n": values[-1],
+        }  # fmt: skip
+        try:
+            best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=self.rtol)
+        except theory.NoInterpolatorError:
+            return row
+        least = theory.least_norm(f.phi, y)
+        return row | {
+            "exists": 1.0, "bad": best.flatness, "bad_lower": best.lower, "bad_norm": float(least @ least),
+            "bad_largest": float(np.abs(least).max()), "lemma5": theory.from_least_norm(f, y, a=least),
+            "bad_loss": theory.population_loss(W, best.a, activation, link, U),
+        }  # fmt: skip
+
+
+# Quadratic neurons span d(d + 1)/2 dimensions: n stays well below that.
+LAWS: tuple[Activation, ...] = ("relu", "quadratic")
+GROWN = (16, 32, 48, 64, 96, 128)
+
+
+def in_proportion(d: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    return {"d": d, "n": tuple(2 * k for k in d), "m": tuple(8 * k for k in d)}
+
+
+def dimension_alone(d: tuple[int, ...], n: int) -> dict[str, tuple[int, ...]]:
+    return {"d": d, "n": (n,) * len(d), "m": (4 * n,) * len(d)}
+
+
+def sample_and_width(n: tuple[int, ...], d: int) -> dict[str, tuple[int, ...]]:
+    return {"d": (d,) * len(n), "n": n, "m": tuple(4 * k for k in n)}
+
+
+def at_each_scale(smoke: dict[str, Any], paper: dict[str, Any]) -> dict[Scale, list[Scaling]]:
+    return {
+        "smoke": [Scaling(activation, **smoke, seeds=4) for activation in LAWS],
+        "paper": [Scaling(activation, **paper) for activation in LAWS],
+    }
+
+
+def flatness_against(size: str, size_label: str, title: str) -> Shown:
+    def numbers(runs: Runs) -> dict[str, Any]:
+        panels = []
+        ratio: list[dict[str, Any]] = []
+        for run, colour in zip(runs, ("blue", "orange"), strict=True):
+            c = interpolated(run)
+            series = (
+                fitted(c[size], c["bad"], "red", "bad interpolators")
+                + fitted(c[size], c["teacher"], "green", "Theorem 4")
+                + fitted(c[size], c["pointwise"], "blue", "lower bound")
+            )
+            panels.append({"x": size_label, "y": "flatness", "log": "xy", "title": label(run), "series": series})
+            ratio += fitted(c[size], c["bad"] / c["teacher"], colour, label(run))
+        panels.append({"x": size_label, "y": "bad / Theorem 4", "log": "xy", "title": "ratio", "series": ratio})
+        return {"title": title, "panels": panels}
+
+    return Shown(numbers, figures.panels)
+
+
+IN_PROPORTION = at_each_scale(in_proportion((24, 48, 96)), in_proportion(GROWN))
+ALL_SIZES = PAPER.figure(
+    "thm2-all",
+    "flatness of good and of bad interpolators, all sizes in proportion",
+    runs=IN_PROPORTION,
+    show=flatness_against("n", "n = 2d = m/4", "Theorems 1, 2 · all sizes in proportion"),
+)
+DIMENSION = PAPER.figure(
+    "thm1-d",
+    "flatness against the dimension",
+    runs=at_each_scale(dimension_alone((16, 32, 64), n=32), dimension_alone((24, 32, 48, 64, 96, 128), n=96)),
+    show=flatness_against("d", "d", "Theorems 1, 2 · the dimension alone"),
+)
+SAMPLE = PAPER.figure(
+    "thm2-n",
+    "flatness against the sample, m = 4n",
+    runs=at_each_scale(sample_and_width((24, 48, 96), d=32), sample_and_width((40, 60, 80, 120, 160, 240), d=40)),
+    show=flatness_against("n", "n = m/4", "Theorems 1, 2 · the sample and the width"),
+)
+
+
+def meets(column: str, size: str, predicted: Callable[[int], float]) -> Check:
+    """Two-sided: the exponent is the predicted one. Measured is the largest difference."""
+
+    def check(runs: Runs) -> Finding:
+        found = laws(runs, lambda c: c[column], size, predicted)
+        return Finding(max(law.away for law in found), all(law.met for law in found), listed(found))
+
+    return check
+
+
+def at_least(of: Callable[[Any], Any], size: str, predicted: Callable[[int], float]) -> Check:
+    """One-sided: it grows, and not more slowly than predicted. Measured is the least exponent over its prediction."""
+
+    def check(runs: Runs) -> Finding:
+        found = laws(runs, of, size, predicted)
+        holds = all(law.found.value > 0 and law.at_least for law in found)
+        return Finding(min(law.found.value / law.predicted for law in found), holds, listed(found))
+
+    return check
+
+
+PAPER.claim(
+    "thm1-dimension", "Theorem 1", "The least flatness grows like d^{c/(c+1)} (Theorem 4's network).",
+    "exponent c/(c+1) within its interval", needs=(DIMENSION,),
+)(meets("teacher", "d", lambda c: c / (c + 1)))  # fmt: skip
+PAPER.claim(
+    "thm1-dimension-bound", "Theorem 1", "… and so does the bound below every interpolator.",
+    "exponent c/(c+1) within its interval", needs=(DIMENSION,),
+)(meets("pointwise", "d", lambda c: c / (c + 1)))  # fmt: skip
+PAPER.claim(
+    "thm1-all", "Theorem 1", "With d, n, m in proportion: like d^{c/(c+1)} m^{(1−c)/(1+c)} ∝ n^{1/(c+1)}.",
+    "exponent 1/(c+1) within its interval", needs=(ALL_SIZES,),
+)(meets("teacher", "n", lambda c: 1 / (c + 1)))  # fmt: skip
+
+
+@PAPER.claim(
+    "thm1-sandwich", "Theorems 1, 4", "The least flatness is known up to a constant: bound ≤ least ≤ Theorem 4.",
+    "ratio between 1 and 2 in every draw", needs=(ALL_SIZES, DIMENSION, SAMPLE),
+)  # fmt: skip
+def sandwich(*figures: Runs) -> Finding:
+    """Theorem 4's flatness over the bound below all interpolators: the largest."""
+    ratios: dict[str, list[Any]] = {}
+    for run in (run for runs in figures for run in runs):
+        ratios.setdefault(label(run), []).append(run.curves["teacher"] / run.curves["pointwise"])
+    joined = {name: np.concatenate(found) for name, found in ratios.items()}
+    worst, least = max(r.max() for r in joined.values()), min(r.min() for r in joined.values())
+    detail = "; ".join(
+        f"{name}: median {np.median(r):.3f}, from {r.min():.3f} to {r.max():.3f}" for name, r in joined.items()
+    )
+    return Finding(float(worst), bool(least >= 1 and worst <= 2), detail)
+
+
+PAPER.claim(
+    "thm2-ratio", "Theorem 2, Informal Theorem 1",
+    "Bad interpolators are sharper than the flattest by at least n^{c/(c+1)}.",
+    "exponent at least c/(c+1) − 0.15, sizes in proportion", needs=(ALL_SIZES,),
+)(at_least(lambda c: c["bad"] / c["teacher"], "n", lambda c: c / (c + 1)))  # fmt: skip
+PAPER.claim(
+    "thm2-sample", "Theorem 2", "Their flatness grows at least like n^{c/(c+1)} m^{(1−c)/(1+c)} ∝ n^{1/(c+1)}.",
+    "exponent at least 1/(c+1), d fixed", needs=(SAMPLE,),
+)(at_least(lambda c: c["bad"], "n", lambda c: 1 / (c + 1)))  # fmt: skip
+
+
+@PAPER.claim(
+    "thm2-bad", "Definition 2, Theorem 2", "… and their population loss stays large.",
+    "loss ≥ half of predicting 0's, every draw", needs=(ALL_SIZES, DIMENSION, SAMPLE),
+)  # fmt: skip
+def bad_loss_is_large(*figures: Runs) -> Finding:
+    """The population loss of bad interpolators over E g²: the smallest."""
+    power = {"relu": 0.5, "quadratic": 3.0}
+    ratios = np.concatenate(
+        [interpolated(run)["bad_loss"] / power[run.spec["activation"]] for runs in figures for run in runs]
+    )
+    least = float(ratios.min())
+    return Finding(least, least >= 0.5, f"{len(ratios)} draws, median {np.median(ratios):.2f}")
+
+
+def singular_values(runs: Runs) -> dict[str, Any]:
+    panels = []
+    for run in runs:
+        c = run.curves
+        series = (
+            fitted(c["n"], c["singular_1"], "red", "largest")
+            + fitted(c["n"], c["singular_2"], "orange", "second")
+            + fitted(c["n"], c["singular_n"], "blue", "smallest")
+        )
+        title = f"{label(run)}: √(nm) ∝ n, √m ∝ n^½"
+        panels.append({"x": "n = 2d = m/4", "y": "singular values of Φ", "log": "xy", "title": title, "series": series})
+    return {"title": "Lemma 2 · one singular value of the activations is large", "panels": panels}
+
+
+PAPER.figure(
+    "lemma2",
+    "singular values of the activations",
+    runs=IN_PROPORTION,
+    show=Shown(singular_values, figures.panels),
+)
+
+
+@PAPER.claim(
+    "lemma2-values", "Lemma 2", "The largest singular value of Φ is of order √(nm), all others of order √m.",
+    "exponents 1; at most ½; at least ½, sizes in proportion", needs=(ALL_SIZES,),
+)  # fmt: skip
+def one_large_singular_value(runs: Runs) -> Finding:
+    """With sizes in proportion √(nm) ∝ n and √m ∝ n^½."""
+    found, holds, away = [], [], []
+    for run in runs:
+        c = run.curves
+        first = Law(f"{label(run)}, σ₁", exponent(c["n"], c["singular_1"]), 1.0)
+        second = Law(f"{label(run)}, σ₂", exponent(c["n"], c["singular_2"]), 0.5)
+        last = Law(f"{label(run)}, σₙ", exponent(c["n"], c["singular_n"]), 0.5)
+        found += [first, second, last]
+        holds += [first.met, second.at_most, last.at_least]
+        away.append(first.away)
+    return Finding(max(away), all(holds), listed(found))
+
+
+@PAPER.claim(
+    "lemma4", "Lemmas 1, 4", "A neuron of unit norm costs q of order d^{c/(c+1)}, the cheapest and the dearest.",
+    "exponent c/(c+1) within its interval", needs=(DIMENSION,),
+)  # fmt: skip
+def costs_of_neurons(runs: Runs) -> Finding:
+    found = [
+        Law(f"{label(run)}, {q}", exponent(run.curves["d"], run.curves[q]), degree(run) / (degree(run) + 1))
+        for run in runs
+        for q in ("q_low", "q_high")
+    ]
+    return Finding(max(law.away for law in found), all(law.met for law in found), listed(found))

@@ -1,0 +1,90 @@
+"""The paper, and the two kinds of figures that it is made of: one training run, and the runs of several figures."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from steppe.experiments import Experiment, Figure, Paper, Scale, Shown, seeds
+from steppe.figures import training_curves
+from steppe.papers.wen2023.training import Training
+
+PAPER = Paper(
+    "wen2023",
+    "Sharpness minimization algorithms do not only minimize sharpness to achieve better generalization",
+    module="steppe.papers.wen2023",
+)
+
+
+def training_figure(
+    id: str,
+    title: str,
+    paper: Training,
+    *,
+    smoke: Sequence[int],
+    smoke_width: int = 200,
+    smoke_seeds: int = 2,
+    paper_seeds: int = 10,
+    heading: str = "",
+) -> Figure:
+    """Declare a figure of one training run: loss, accuracy and trace against epochs, for several seeds.
+
+    At smoke scale stage k lasts smoke[k] epochs, stages beyond are left out, and the net is narrower: it behaves the
+    same within seconds.
+    """
+    stages = tuple(replace(row, epochs=epochs) for row, epochs in zip(paper.stages, smoke, strict=False))
+    small = replace(paper, stages=stages, width=smoke_width, test=4_000, per_decade=10)
+    drawn_title = f"{heading or 'Fig. ' + id.removeprefix('fig')} · {title}"
+    return PAPER.figure(
+        id,
+        title,
+        runs={"smoke": seeds(small, smoke_seeds), "paper": seeds(paper, paper_seeds)},
+        show=Shown(lambda runs: curves(drawn_title, runs), training_curves),
+    )
+
+
+def curves(title: str, runs: Sequence[Any]) -> dict[str, Any]:
+    """What a figure of one training run draws."""
+    first = runs[0].spec
+    ends = [sum(row["epochs"] for row in first["stages"][: k + 1]) for k in range(len(first["stages"]) - 1)]
+    # The labels of the ball are numbers, not classes.
+    test = "test_loss" if first["data"] == "ball" else "test_accuracy"
+    columns = ("epoch", "train_loss", test, "trace")
+    return {
+        "title": title,
+        "bound": _median_bound(runs),
+        "stages": ends,
+        "runs": [
+            {"seed": e.spec["seed"], "id": e.id} | {name: e.curves[name].tolist() for name in columns} for e in runs
+        ],
+    }
+
+
+def _median_bound(runs: Sequence[Any]) -> float | None:
+    """The least trace at interpolation: the median over the training sets of the seeds."""
+    bounds = [e.result["bound"] for e in runs if e.result["bound"] is not None]
+    # No net without bias comes near its bound (Lemma A.11 bounds its trace from both sides).
+    return median(bounds) if bounds and runs[0].spec["network"] != "no-bias" else None
+
+
+def joint_figure(
+    id: str,
+    title: str,
+    figures: Sequence[Figure],
+    numbers: Callable[..., dict[str, Any]],
+    draw: Callable[[Mapping[str, Any]], Any],
+) -> Figure:
+    """Declare a figure of the runs of several others. `numbers` gets one list of runs for each of them."""
+    scales: tuple[Scale, ...] = ("smoke", "paper")
+    runs: dict[Scale, tuple[Experiment, ...]] = {s: tuple(e for f in figures for e in f.runs[s]) for s in scales}
+    return PAPER.figure(id, title, runs=runs, show=Shown(lambda found: numbers(*split(figures, found)), draw))
+
+
+def split(figures: Sequence[Figure], runs: Sequence[Any]) -> list[list[Any]]:
+    """The runs of each figure. The number of runs shows which scale they are from."""
+    for scale in ("smoke", "paper"):
+        counts = [len(figure.runs[scale]) for figure in figures]
+        if sum(counts) == len(runs):
+            rest = iter(runs)
+            return [[next(rest) for _ in range(count)] for count in counts]
+    raise AssertionError(f"{len(runs)} runs are those of no scale")

@@ -1,0 +1,142 @@
+"""Claims on trained networks that several figures share, and the checks behind them."""
+
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+from steppe.experiments import Figure, Finding
+from steppe.papers.wen2023._paper import PAPER
+
+PERFECT, NEARLY = 0.999, 0.9
+_PAPER_WIDTH = 500
+
+
+def last(runs: Sequence[Any], name: str) -> list[float]:
+    return [e.result["final"][name] for e in runs]
+
+
+def spread(values: Sequence[float]) -> str:
+    return f"median of {len(values)} seeds {median(values):.4g}, from {min(values):.4g} to {max(values):.4g}"
+
+
+def of_paper_size(runs: Sequence[Any]) -> bool:
+    """Smaller nets, trained for a shorter time, have to meet weaker limits."""
+    return all(e.spec["width"] >= _PAPER_WIDTH for e in runs)
+
+
+def accuracy(runs: Sequence[Any], rule: Callable[[float], bool]) -> Finding:
+    """The rule holds for the median of the test accuracy over the seeds."""
+    accuracies = last(runs, "test_accuracy")
+    return Finding(median(accuracies), rule(median(accuracies)), spread(accuracies))
+
+
+def ratio(above: Sequence[Any], below: Sequence[Any], name: str, *, least: float = 1.0) -> Finding:
+    """The ratio of the last values in two figures, seed by seed: more than `least` for each seed."""
+    pairs = zip(last(above, name), last(below, name), strict=True)
+    ratios = [a / b for a, b in pairs]
+    return Finding(median(ratios), min(ratios) > least, spread(ratios))
+
+
+def falls_from_peak(runs: Sequence[Any], name: str) -> Finding:
+    """How far below its peak a curve ends, relative to the peak: above 0 for each seed."""
+    falls = []
+    for entry in runs:
+        curve = entry.curves[name]
+        falls.append(float(1 - curve[-1] / curve.max()))
+    return Finding(median(falls), min(falls) > 0, spread(falls))
+
+
+def claim_generalises(figure: Figure, source: str, setting: str, least: float) -> None:
+    word = "perfectly" if least == PERFECT else "almost perfectly"
+
+    @PAPER.claim(
+        f"{figure.id}-generalises", source, f"{setting} generalises {word}.", f"median test accuracy ≥ {least}",
+        needs=(figure,),
+    )  # fmt: skip
+    def check(runs: Sequence[Any]) -> Finding:
+        return accuracy(runs, lambda a: a >= least)
+
+
+def claim_trace_falls(figure: Figure) -> None:
+    @PAPER.claim(
+        f"{figure.id}-flattens", f"Figure {figure.id.removeprefix('fig')[:-1]}, caption",
+        "Weight decay does not regularise sharpness explicitly, yet the trace falls through training.",
+        "the trace ends below its peak in every seed", needs=(figure,),
+    )  # fmt: skip
+    def check(runs: Sequence[Any]) -> Finding:
+        return falls_from_peak(runs, "trace")
+
+
+def claim_flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> None:
+    """Scenario II: 1-SAM (b) ends flatter than its baseline (a) and generalises worse."""
+
+    @PAPER.claim(
+        f"{b.id}-flatter", source, f"{setting}: 1-SAM ends flatter than the baseline.",
+        "ratio of traces a/b above 1 in every seed", needs=(a, b),
+    )  # fmt: skip
+    def flatter(baseline: Sequence[Any], runs: Sequence[Any]) -> Finding:
+        return ratio(baseline, runs, "trace")
+
+    @PAPER.claim(
+        f"{b.id}-generalises-worse", source, f"{setting}: … and generalises worse.",
+        "ratio of accuracies a/b above 1 in every seed", needs=(a, b),
+    )  # fmt: skip
+    def worse(baseline: Sequence[Any], runs: Sequence[Any]) -> Finding:
+        return ratio(baseline, runs, "test_accuracy")
+
+    @PAPER.claim(
+        f"{b.id}-fails-to-generalise", source, f"{setting}: 1-SAM fails to generalise.",
+        f"median test accuracy < {NEARLY} (smaller nets: 0.95)", needs=(b,),
+    )  # fmt: skip
+    def fails(runs: Sequence[Any]) -> Finding:
+        most = NEARLY if of_paper_size(runs) else 0.95
+        return accuracy(runs, lambda a: a < most)
+
+
+def claim_accuracy_falls(figure: Figure, source: str, setting: str) -> None:
+    @PAPER.claim(
+        f"{figure.id}-accuracy-falls", source, f"{setting}: the test accuracy of 1-SAM degenerates meanwhile.",
+        "ends below its peak in every seed", needs=(figure,),
+    )  # fmt: skip
+    def check(runs: Sequence[Any]) -> Finding:
+        return falls_from_peak(runs, "test_accuracy")
+
+
+def claim_peak(figure: Figure, source: str, statement: str, *, stated: float, factor: float) -> None:
+    """The epoch after which the test accuracy falls is the stated one, up to a factor."""
+
+    @PAPER.claim(
+        f"{figure.id}-peak", source, statement,
+        f"the accuracy's peak within a factor {factor:g} of epoch {stated:,}", needs=(figure,),
+    )  # fmt: skip
+    def check(runs: Sequence[Any]) -> Finding:
+        epochs = [float(e.curves["epoch"][e.curves["test_accuracy"].argmax()]) for e in runs]
+        middle = median(epochs)
+        return Finding(middle, stated / factor <= middle <= stated * factor, spread(epochs))
+
+
+def claim_attains_bound(figure: Figure, source: str, setting: str, *, smaller: float, own_outputs: bool = True) -> None:
+    """The trace is within 3% of the least one over all nets with the same outputs, at the paper's size.
+
+    Without `own_outputs` it is the Gauss-Newton part of the trace, against the least trace of an interpolator: at an
+    interpolator that part is the whole trace, but with normalisation the rest is not small on the way there.
+    `smaller` replaces the 3% at smoke scale.
+    """
+    least = "of any net with its outputs" if own_outputs else "of an interpolator"
+
+    @PAPER.claim(
+        f"{figure.id}-attains-bound", source, f"{setting}: 1-SAM approximately reaches the lower bound of the trace.",
+        f"within 3% of the least {least}, in every seed (smaller nets: {100 * smaller:g}%)", needs=(figure,),
+    )  # fmt: skip
+    def check(runs: Sequence[Any]) -> Finding:
+        pairs = [
+            (e.result["final"]["trace"], e.result["final"]["least_trace"])
+            if own_outputs
+            else (e.result["trace_parts"]["gauss_newton"], e.result["bound"])
+            for e in runs
+        ]
+        excesses = [trace / least - 1 for trace, least in pairs]
+        detail = f"{spread(excesses)}; trace {spread(last(runs, 'trace'))}, least {runs[0].result['bound']:.4g}"
+        most = 0.03 if of_paper_size(runs) else smaller
+        # The trace is summed in float32 over some 10⁴ terms.
+        return Finding(median(excesses), min(excesses) >= -1e-5 and max(excesses) <= most, detail)

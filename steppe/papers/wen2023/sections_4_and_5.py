@@ -1,0 +1,189 @@
+"""Sections 4 and 5 of wen2023 and their appendices: with bias, or simplified LayerNorm, some flattest nets memorise and
+others generalise. The nets are explicit; nothing is trained."""
+
+from typing import Any
+
+import numpy as np
+
+import steppe
+from steppe.experiments import Finding
+from steppe.papers.wen2023 import explicit
+from steppe.papers.wen2023._paper import PAPER
+from steppe.papers.wen2023.theory import bounds, generalising
+
+# Section 4: bias.
+
+
+def _claim_memorises(id: str, source: str, statement: str, depth: int) -> None:
+    @PAPER.claim(id, source, statement, "excess over the bound 0")
+    def check() -> Finding:
+        excess = explicit.excess(
+            lambda x, y: explicit.memorising(x, y, depth), lambda x, y: bounds.deep_bias(x, y, depth)
+        )
+        return Finding(excess, abs(excess) < explicit.ROUNDING, f"depth {depth}, d = 30, n = 100")
+
+
+_claim_memorises(
+    "thm4.1-memorising", "Theorem 4.1", "The memorising net interpolates and has the least trace, 4√31 = 22.271.", 2
+)
+_claim_memorises("thm4.1-depth3", "Theorem 4.1, D = 3", "… and so in three layers.", 3)
+_claim_memorises("thm4.1-depth5", "Theorem 4.1, D = 5", "… and in five.", 5)
+
+
+@PAPER.claim(
+    "thm4.1-labels", "Theorem 4.1", "… for extreme points and labels of any kind.", "excess over the bound 0"
+)  # fmt: skip
+def memorises_any_labels() -> Finding:
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    for depth in (2, 3):
+        x = rng.normal(size=(12, 20))
+        y = rng.normal(size=12) * (rng.random(12) < 0.7)
+        trace, loss = explicit.measured(explicit.memorising(x, y, depth), x, y)
+        worst = max(worst, abs(trace / bounds.deep_bias(x, y, depth) - 1), float(loss))
+    detail = "Gaussian inputs, real labels, some of them 0, depths 2 and 3"
+    return Finding(worst, worst < explicit.ROUNDING, detail)
+
+
+@PAPER.claim(
+    "lemma4.1-trace", "Lemma 4.1", "At an interpolator tr ∇²L = (2/n) Σ ‖∇f(xᵢ)‖².", "equal to the dense Hessian's"
+)  # fmt: skip
+def lemma_4_1() -> Finding:
+    data = steppe.data.xor(6, 10, replace=False, key=0)
+    params = explicit.memorising(data.x, data.y)
+    dense, formula = explicit.dense_trace(params, data.x, data.y), explicit.measured(params, data.x, data.y)[0]
+    return Finding(dense, abs(dense / formula - 1) < explicit.ROUNDING, f"(2/n) Σ ‖∇f‖² = {formula:.6g}")
+
+
+def _claim_error(id: str, source: str, statement: str, n: int, **rest: Any) -> None:
+    """The error of a memorising net over all corners of the cube."""
+
+    @PAPER.claim(id, source, statement, "error = 1 − n/2^d")
+    def check() -> Finding:
+        d = 12
+        data = steppe.data.xor(d, n, replace=False, key=2)
+        error = explicit.error(explicit.memorising(data.x, data.y, **rest), d, **rest)
+        expected = 1 - n / 2**d
+        detail = f"1 − n/2^d = {expected:.6f} for d = {d}, n = {n}, all corners counted"
+        return Finding(error, error == expected, detail)
+
+
+_claim_error("prop4.1-error", "Proposition 4.1", "The memorising net errs on a share 1 − n/2^d of the hypercube.", 100)
+
+
+@PAPER.claim(
+    "prop4.2-generalising", "Proposition 4.2, Eq. 5 corrected", "Another flattest net makes no error at all.",
+    "error 0 at the least trace",
+)  # fmt: skip
+def proposition_4_2() -> Finding:
+    excess = explicit.excess(lambda x, y: generalising.xor(30), bounds.two_layer_bias)
+    error = explicit.error(generalising.xor(12), 12)
+    holds = error == 0 and abs(excess) < explicit.ROUNDING
+    return Finding(error, holds, f"trace {excess:.1e} above its bound (d = 30)")
+
+
+# Section 5: simplified LayerNorm.
+
+
+@PAPER.claim(
+    "thm5.1-memorising", "Theorem 5.1", "With simplified LayerNorm a memorising net has the least trace.", "trace = 2"
+)  # fmt: skip
+def theorem_5_1() -> Finding:
+    excess = explicit.excess(
+        lambda x, y: explicit.memorising(x, y, eps=1e-3), lambda x, y: bounds.sim_ln(x, y, 1e-3), eps=1e-3
+    )
+    return Finding(2 * (1 + excess), abs(excess) < explicit.ROUNDING, "the least trace is 2 on P_xor")
+
+
+_claim_error("prop5.1-error", "Proposition 5.1", "… and errs on a share 1 − n/2^d of the hypercube.", 77, eps=1e-3)
+
+
+@PAPER.claim(
+    "prop5.2-generalising", "Proposition 5.2", "… while another one of the least trace makes no error.",
+    "error 0 at the least trace",
+)  # fmt: skip
+def proposition_5_2() -> Finding:
+    excess = explicit.excess(
+        lambda x, y: generalising.sim_ln_xor(30, 1e-3), lambda x, y: bounds.sim_ln(x, y, 1e-3), eps=1e-3
+    )
+    error = explicit.error(generalising.sim_ln_xor(12, 1e-3), 12, eps=1e-3)
+    holds = error == 0 and abs(excess) < explicit.ROUNDING
+    return Finding(error, holds, f"trace {excess:.1e} above its bound (d = 30)")
+
+
+@PAPER.claim(
+    "lemmaA.12-bound", "Lemma A.12",
+    "No interpolating 2-MLP-Sim-LN is below (2/n) Σ min(1, (2/ε)‖x′ᵢ‖|yᵢ|).", "ratio ≥ 1",
+)  # fmt: skip
+def lemma_a12() -> Finding:
+    """Random Sim-LN nets that interpolate because W₂ is fitted."""
+    rng, least = np.random.default_rng(0), np.inf
+    for eps in (1e-2, 1.0, 30.0):
+        for _ in range(5):
+            x, y = rng.normal(size=(6, 4)), rng.normal(size=6)
+            params = {"W1": rng.normal(size=(40, 4)), "b1": rng.normal(size=40)}
+            a = np.maximum(x @ params["W1"].T + params["b1"][None], 0)
+            features = a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), eps)
+            params["W2"] = np.linalg.lstsq(features, y, rcond=None)[0]
+            trace, _ = explicit.measured(params, x, y, eps=eps)
+            least = min(least, trace / bounds.sim_ln(x, y, eps))
+    return Finding(least, least >= 1, "15 random interpolators, ε = 0.01, 1 and 30")
+
+
+# Appendix A: labels of a few coordinates, the circle, the logistic loss.
+
+
+@PAPER.claim(
+    "propA.1-junta", "Proposition A.1", "A label of a few coordinates has a flattest net that makes no error.",
+    "error 0 at the least trace (3-parity, d = 14)",
+)  # fmt: skip
+def proposition_a1() -> Finding:
+    data = steppe.data.parity(14, 200, (2, 5, 11), key=0)
+    params = generalising.parity(14, (2, 5, 11))
+    trace, loss = explicit.measured(params, data.x, data.y)
+    everywhere = explicit.cube(14)
+    wrong = float(np.mean(everywhere[:, [2, 5, 11]].prod(axis=1) * explicit.outputs(params, everywhere) <= 0))
+    excess = trace / bounds.two_layer_bias(data.x, data.y) - 1
+    holds = wrong == 0 and loss < 1e-20 and abs(excess) < explicit.ROUNDING
+    return Finding(wrong, holds, f"3-parity, excess trace {excess:.1e}")
+
+
+@PAPER.claim(
+    "propA.2-circle", "Proposition A.2, at width 3n",
+    "On the circle a flattest net has an error of the square of the largest arc.",
+    "exponent ≥ 2 (up to 0.1) at the least trace",
+)  # fmt: skip
+def proposition_a2() -> Finding:
+    """Equal arcs, the label v₁: the exponent of the error in the length of the arcs."""
+    errors, excess = [], 0.0
+    for n in (20, 80):
+        angle = 2 * np.pi * np.arange(n) / n
+        x = np.column_stack([np.cos(angle), np.sin(angle)])
+        params = generalising.circle(x, x[:, 0])
+        errors.append(_error_on_circle(params))
+        trace, _ = explicit.measured(params, x, x[:, 0])
+        excess = max(excess, abs(trace / bounds.two_layer_bias(x, x[:, 0]) - 1))
+    exponent = float(np.log(errors[0] / errors[1]) / np.log(4))
+    # Needles on arcs of width δ² lose half of the digits.
+    return Finding(exponent, exponent > 1.9 and excess < 1e-6, f"excess trace {excess:.0e}")
+
+
+def _error_on_circle(params: dict[str, Any]) -> float:
+    angle = 2 * np.pi * np.arange(200_000) / 200_000
+    v = np.column_stack([np.cos(angle), np.sin(angle)])
+    neurons = zip(params["W1"][:, :2], params["b1"], params["W2"], strict=True)
+    f = sum(c * np.maximum(v @ w + b, 0) for w, b, c in neurons)
+    return float(np.mean((f - v[:, 0]) ** 2))
+
+
+@PAPER.claim(
+    "thmA.2-logistic", "Theorem A.2, Lemma A.13 corrected",
+    "With the logistic loss the flattest nets are the same, for the labels γ_p y.", "trace = bound",
+)  # fmt: skip
+def theorem_a2() -> Finding:
+    data, p = steppe.data.xor(30, 100, replace=False, key=0), 0.2
+    params = explicit.memorising(data.x, bounds.logistic_target(data.y, p))
+    trace, _ = explicit.measured(params, data.x, data.y, steppe.losses.logistic(smoothing=p))
+    bound = bounds.logistic(bounds.two_layer_bias, data.x, data.y, smoothing=p)
+    detail = f"bound ½p(1 − p) · 4√31 · ln 4 = {bound:.4f}"
+    return Finding(trace, abs(trace / bound - 1) < explicit.ROUNDING, detail)
