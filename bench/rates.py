@@ -14,9 +14,8 @@ from steppe import data, losses, networks, until
 from steppe.dynamics import GD, run
 from steppe.networks import build
 from steppe.problem import Problem
-from steppe.rates import Followed
+from steppe.rates import Descents, Followed, Limits
 from steppe.rates._descent import PRODUCT
-from steppe.rates._descents import Descents, Limits
 
 from . import Ratio
 from ._timing import best_times

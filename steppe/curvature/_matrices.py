@@ -204,7 +204,12 @@ def rank(curvature: Curvature, problem: Problem, w: Array) -> int:
 
 
 def smaller(
-    curvature: Curvature, problem: Problem, w: Array | None, *, statistics: Statistics, memory: float
+    curvature: Curvature,
+    problem: Problem,
+    w: Array | None = None,
+    *,
+    statistics: Statistics = FULL_BATCH,
+    memory: float = MEMORY,
 ) -> Operator:
     """The matrix or its Gram matrix, whichever is smaller: for measures of the non-zero eigenvalues."""
     rooted = curvature.root is not None and (curvature is not gauss_newton or has_root(problem))

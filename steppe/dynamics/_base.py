@@ -88,12 +88,12 @@ class Generic(Path):
         self, state: Any, orders: Indices | None, *, first: int, offset: int, count: int, target: float
     ) -> tuple[Any, int, Halt]:
         numbers = (jnp.asarray(v) for v in (first, offset, count, target))
-        state, done, halt = advance(self.problem, self.dynamics, state, orders, self.key, *numbers)
+        state, done, halt = many_steps(self.problem, self.dynamics, state, orders, self.key, *numbers)
         return state, int(done), Halt(int(halt))
 
 
 @eqx.filter_jit
-def advance(
+def many_steps(
     problem: Problem,
     dynamics: Dynamics,
     state: Any,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from steppe import check
 from steppe import when as when_
 from steppe._random import seed
-from steppe.dynamics._base import Dynamics, advance
+from steppe.dynamics._base import Dynamics, many_steps
 from steppe.dynamics._record import Columns, Record, Recorder
 from steppe.dynamics._run import Checkpoint, Pace, Progress, restored_state, state_arrays
 from steppe.dynamics._schedule import Schedule, Segment, segments
@@ -235,7 +235,7 @@ def _advance(
     axes = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, dynamics)
 
     def one(dynamics: Dynamics, state: Any, key: Array, going: Array) -> tuple[Any, Array, Array]:
-        return advance(problem, dynamics, state, None, key, first, first, jnp.where(going, count, 0), target)
+        return many_steps(problem, dynamics, state, None, key, first, first, jnp.where(going, count, 0), target)
 
     return jax.vmap(one, in_axes=(axes, 0, 0 if keys.ndim else None, 0))(dynamics, state, keys, going)
 

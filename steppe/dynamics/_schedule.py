@@ -36,9 +36,7 @@ class Schedule:
             if stage.epochs is not None:
                 check.integer("epochs", stage.epochs, minimum=1)
             elif stage is not self.stages[-1]:
-                check.refuse(
-                    "epochs", "given for every stage but the last", None, "Pass the number of epochs of the stage."
-                )
+                check.refuse("epochs", "given for every stage but the last", None, "Pass Stage(dynamics, epochs=100).")
 
     @classmethod
     def table(cls, rows: Iterable[tuple[float, float, int | None, float, int]]) -> "Schedule":

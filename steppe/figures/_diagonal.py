@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from steppe.figures._panels import panel
 from steppe.figures._style import BLUE, FAINT, GREEN, INK, ORANGE, PINK, RED, canvas, headline, shared_legend, styled
 
 _BACKGROUND = ("#FFFFFF", "#DCEAF5", "#9DC4E2", "#4F93C4", "#0B5C98")
-_CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
+_CORNERS = ((0.0, 0.0), (1.0, 0.0), (0.5, 3**0.5 / 2))
 
 
 @styled
@@ -41,6 +39,7 @@ def _plane(axis: Any, shared: Mapping[str, Any], one: Mapping[str, Any]) -> Any:
 
     `one`: title, path (iterates), end, limit (the value 2/η, or None) and points ({"w", "label"}: KKT points).
     """
+    import numpy as np
     from matplotlib.colors import LinearSegmentedColormap
 
     w1, w2, sharpness = (np.asarray(shared[name], dtype=float) for name in ("w1", "w2", "sharpness"))
@@ -132,6 +131,8 @@ def simplex(numbers: Mapping[str, Any]) -> Any:
     optimum. `numbers`: title, corners (three labels), grid (shares), panels ({"title", "values", "levels"}), ends
     ({"p", "rate"}: shares and rates of finished runs), flow (shares along it), kkt ({"p", "rate"}).
     """
+    import numpy as np
+
     figure, axes = canvas(1, 2, width=9.6, height=4.6, share_x=False)
     grid = _place(numbers["grid"])
     ends, rates = _place([e["p"] for e in numbers["ends"]]), np.array([e["rate"] for e in numbers["ends"]])
@@ -143,7 +144,7 @@ def simplex(numbers: Mapping[str, Any]) -> Any:
         axis.tricontourf(*grid.T, values, levels=40, cmap="Blues", alpha=0.75)
         lines = axis.tricontour(*grid.T, values, levels=one["levels"], colors=[INK], linewidths=0.6, linestyles="--")
         axis.clabel(lines, fontsize=7, fmt="%.3g")
-        axis.plot(*_CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.4)
+        axis.plot(*zip(*_CORNERS, _CORNERS[0], strict=True), color=INK, linewidth=1.4)
         axis.plot(*_place(numbers["flow"]).T, color=GREEN, linewidth=2.2, label="gradient flow (end: on M)")
         axis.plot(*_place([k["p"] for k in numbers["kkt"]]).T, color=PINK, linewidth=2.6, label="least risk, S ≤ 2/η")
         dots = axis.scatter(*ends.T, c=rates, cmap="autumn", s=17, edgecolor=INK, linewidth=0.4, zorder=5,
@@ -160,7 +161,9 @@ def simplex(numbers: Mapping[str, Any]) -> Any:
 
 
 def _place(shares: Any) -> Any:
-    return np.asarray(shares, dtype=float) @ _CORNERS
+    import numpy as np
+
+    return np.asarray(shares, dtype=float) @ np.asarray(_CORNERS)
 
 
 @styled
@@ -171,6 +174,8 @@ def bifurcation(numbers: Mapping[str, Any]) -> Any:
     orbits (one list for each a, empty if it escapes), lyapunov (null if it escapes), curves ({"a", "z", "label"}),
     places ({"at", "label"}).
     """
+    import numpy as np
+
     figure, axes = canvas(2, 1, width=8.6, height=6.2)
     top, bottom = axes[:, 0]
     a = np.asarray(numbers["a"], dtype=float)

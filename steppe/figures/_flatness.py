@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from steppe.figures._style import BLUE, FAINT, INK, RED, canvas, headline, plain_ticks, shared_legend, styled
 
 # Filled and open markers differ in grey too.
@@ -42,6 +40,8 @@ def flatness_loss(numbers: Mapping[str, Any]) -> Any:
 
 
 def _flatness_panel(axis: Any, one: Mapping[str, Any], norm: Any) -> Any:
+    import numpy as np
+
     nu = np.asarray(one["nu"])
     x, y = (np.asarray(one[name]["median"]) for name in ("flatness", "loss"))
     bars = [
@@ -99,6 +99,8 @@ def _spreads(panel: Mapping[str, Any]) -> str:
 
 def _spread(values: Sequence[float]) -> float:
     """(largest − smallest)/smallest."""
+    import numpy as np
+
     return float(np.max(values) / np.min(values) - 1)
 
 
@@ -108,6 +110,8 @@ def spectrum(numbers: Mapping[str, Any]) -> Any:
 
     `numbers`: title, grid, density, stderr, sharpness, lower, upper, confidence, and lr (or None) for the line 2/η.
     """
+    import numpy as np
+
     figure, axes = canvas(1, 1, width=5.2, height=3.5)
     axis = axes[0, 0]
     grid, density, error = (np.asarray(numbers[name], dtype=float) for name in ("grid", "density", "stderr"))

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from steppe.figures._style import COLOURS, INK, canvas, headline, plain_ticks, shared_legend, styled
 
 _PANEL_KINDS: Mapping[str, Mapping[str, Any]] = {
@@ -41,6 +39,8 @@ def panels(numbers: Mapping[str, Any]) -> Any:
 
 def panel(axis: Any, one: Mapping[str, Any]) -> None:
     """Draw one panel of `panels` on `axis`."""
+    import numpy as np
+
     for span in one.get("spans", ()):
         axis.axvspan(span["from"], span["to"], color=COLOURS[span.get("colour", "faint")], alpha=0.22, linewidth=0)
         middle = (span["from"] + span["to"]) / 2
@@ -108,6 +108,8 @@ def rates(numbers: Mapping[str, Any]) -> Any:
 
 
 def _rate_panel(axis: Any, panel: Mapping[str, Any]) -> None:
+    import numpy as np
+
     for series in panel["series"]:
         style = dict(_RATE_KINDS[series["kind"]]) | {"color": COLOURS[series["colour"]], "label": series.get("label")}
         axis.plot(np.asarray(series["x"], float), np.asarray(series["y"], float), **style)

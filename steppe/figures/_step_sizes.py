@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from steppe.figures._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, headline, shared_legend, styled
 
 # Three different markers, so that the series differ without colour too.
@@ -23,6 +21,8 @@ def sharpness_curves(numbers: Mapping[str, Any]) -> Any:
     `numbers`: title, and panels. A panel has title, the columns lr, sharpness, flattest and bound of the runs that
     count, and the step sizes of the other runs: failed (did not converge) and excluded (converged in the warm-up).
     """
+    import numpy as np
+
     panels = numbers["panels"]
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
@@ -63,6 +63,8 @@ def smoothness(numbers: Mapping[str, Any]) -> Any:
 
     `numbers`: title, lr, weighted, centre.
     """
+    import numpy as np
+
     figure, axes = canvas(1, 2, width=7.0, height=2.9)
     lr = np.asarray(numbers["lr"], dtype=float)
     left, right = axes[0]
@@ -106,6 +108,8 @@ def second_derivatives(numbers: Mapping[str, Any]) -> Any:
 
     `numbers`: title, x, grid and weight (g on a grid), and functions, each with label, knots, jumps.
     """
+    import numpy as np
+
     figure, axes = _functions(numbers, height=1.5)
     low, high = _range(numbers["x"])
     g = np.asarray(numbers["weight"], dtype=float)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -87,6 +85,7 @@ def plain_ticks(axis: Any) -> None:
 
     A still shorter axis gets more of them. Call this after everything is drawn.
     """
+    import numpy as np
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     for side, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):

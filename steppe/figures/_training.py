@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from steppe.figures._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, headline, styled
 
 _MOST_LINES = 4  # more seeds than this are drawn as bands
@@ -20,6 +18,7 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
     seeds, and their middle half. `numbers`: title, runs (each with seed, epoch, train_loss, test_accuracy or test_loss,
     trace), bound (or None), and stages, the epochs at which the training changes.
     """
+    import numpy as np
     from matplotlib.patheffects import withStroke
 
     figure, axes = canvas(3, 1, width=4.6, height=5.2)
@@ -66,11 +65,15 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
 
 def _shifted(epoch: Sequence[float]) -> Any:
     """Epoch 0 has no place on a logarithmic axis: it is drawn at ½."""
+    import numpy as np
+
     return np.maximum(np.asarray(epoch, dtype=float), 0.5)
 
 
 def _together(runs: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, Any]:
     """The epochs that all seeds have recorded, and the values there, one row for each seed."""
+    import numpy as np
+
     common = sorted(set.intersection(*(set(run["epoch"]) for run in runs)))
     columns = [[dict(zip(run["epoch"], run[name], strict=True))[e] for e in common] for run in runs]
     return common, np.asarray(columns, dtype=float)
@@ -78,6 +81,8 @@ def _together(runs: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, Any]:
 
 def _trace_axis(axis: Any, values: Sequence[float]) -> None:
     """A logarithmic axis. It is linear around 0 if a trace is negative, as for a normalised net far from a minimum."""
+    import numpy as np
+
     if min(values) <= 0:
         axis.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(np.median(np.abs(values)))))
         return
@@ -101,6 +106,8 @@ def neurons(numbers: Mapping[str, Any]) -> Any:
 
     `numbers`: title and runs, each with seed, neurons (m, 2), rows (4, 3) and columns (d,). The first run is drawn.
     """
+    import numpy as np
+
     run = numbers["runs"][0]
     figure, axes = canvas(1, 3, width=10.4, height=3.4, share_x=False)
     plane, text, bars = axes[0]
@@ -133,6 +140,8 @@ def memorising(numbers: Mapping[str, Any]) -> Any:
 
     `numbers`: title, side (grid coordinates), output on the grid, x, y, W1, b1.
     """
+    import numpy as np
+
     figure, axes = canvas(1, 1, width=4.9, height=4.5)
     axis = axes[0, 0]
     output, side = np.asarray(numbers["output"]), np.asarray(numbers["side"])

@@ -6,6 +6,9 @@ from steppe.rates._critical import critical_rate as critical_rate
 from steppe.rates._descent import Descent as Descent
 from steppe.rates._descent import Reached as Reached
 from steppe.rates._descent import doomed as doomed
+from steppe.rates._descents import Descents as Descents
+from steppe.rates._descents import Limits as Limits
+from steppe.rates._descents import Runner as Runner
 from steppe.rates._draw import draw as draw
 from steppe.rates._measured import predictor_norms as predictor_norms
 from steppe.rates._reading import Transition as Transition

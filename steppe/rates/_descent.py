@@ -13,7 +13,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steppe.dynamics import GD
-from steppe.dynamics import _base as generic
+from steppe.dynamics._base import many_steps
 from steppe.outcome import OUTCOMES, Halt, Outcome
 from steppe.problem import Problem
 from steppe.rates._critical import Followed
@@ -146,7 +146,7 @@ def advance(
     key, zero, most = jax.random.key(0), jnp.asarray(0), jnp.asarray(count)
     if len(rates) == 1:
         target = jnp.asarray(targets[0])
-        one = generic.advance(problem, GD(rates[0]), jnp.asarray(w[0]), None, key, zero, zero, most, target)
+        one = many_steps(problem, GD(rates[0]), jnp.asarray(w[0]), None, key, zero, zero, most, target)
         row, done, halt = (np.asarray(a)[None] for a in one)
         return row, done, halt
     many = _together(problem, jnp.asarray(rates), jnp.asarray(w), key, zero, most, jnp.asarray(targets))
@@ -162,7 +162,7 @@ def _together(
 
     def one(lane: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         lr, row, target = lane
-        return generic.advance(problem, GD(lr), row, None, key, zero, zero, count, target)
+        return many_steps(problem, GD(lr), row, None, key, zero, zero, count, target)
 
     found: tuple[Array, Array, Array] = jax.lax.map(one, (rates, w, targets))
     return found

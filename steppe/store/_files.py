@@ -7,14 +7,14 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from steppe.store._spec import dumps
 
-Arrays = Mapping[str, NDArray[Any]]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Arrays = Mapping[str, "NDArray[Any]"]
 DATA_FILES = ("curves.parquet", "params.safetensors", "result.json")
 _DIGEST = 32  # bytes of the sha256 in front of a checkpoint
 
@@ -39,6 +39,7 @@ def disk_errors(folder: Path, verb: str) -> Iterator[None]:
 def write_parquet(path: Path, columns: Arrays) -> None:
     """Write one column for each array, or for each component of an array of vectors."""
     import duckdb
+    import numpy as np
 
     table: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
@@ -54,8 +55,9 @@ def write_parquet(path: Path, columns: Arrays) -> None:
             raise OSError(str(error)) from error
 
 
-def read_parquet(path: Path) -> dict[str, NDArray[Any]]:
+def read_parquet(path: Path) -> "dict[str, NDArray[Any]]":
     import duckdb
+    import numpy as np
 
     with duckdb.connect() as db:
         columns = db.read_parquet(str(path)).fetchnumpy()
@@ -68,6 +70,7 @@ def write_safetensors(path: Path, arrays: Arrays) -> None:
 
 
 def tensor_bytes(arrays: Arrays) -> bytes:
+    import numpy as np
     from safetensors.numpy import save
 
     # ascontiguousarray alone turns a number into a vector.
@@ -135,7 +138,7 @@ class Checkpoint:
         """Whether the last save is long enough ago for another one."""
         return time.monotonic() - self.saved_at >= self.every
 
-    def load(self) -> dict[str, NDArray[Any]] | None:
+    def load(self) -> "dict[str, NDArray[Any]] | None":
         """The arrays of the last save, or None if there are none or they are damaged. Then the run starts again."""
         from safetensors.numpy import load
 
@@ -148,6 +151,8 @@ class Checkpoint:
         return arrays
 
     def save(self, arrays: Arrays) -> None:
+        import numpy as np
+
         body = tensor_bytes({**arrays, "seconds": np.array([self.seconds])})
         fresh = self.path.with_suffix(".new")
         with disk_errors(self.path.parent, "write"):

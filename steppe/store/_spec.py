@@ -7,8 +7,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 _DIGITS = 20  # hex digits of an address
 
 
@@ -41,6 +39,8 @@ def dumps(value: Any, indent: int | None = None) -> str:
 
 def plain(value: Any) -> Any:
     """The value with lists, strings and numbers of JSON. NaN and infinity, which JSON lacks, become null."""
+    import numpy as np
+
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple | np.ndarray):

@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from steppe.store._files import (
     Arrays,
@@ -29,6 +27,9 @@ from steppe.store._files import (
     write_safetensors,
 )
 from steppe.store._spec import address, canonical, dumps, is_address, plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -60,19 +61,19 @@ class Entry:
         return json.loads((self.folder / "result.json").read_text(encoding="utf-8"))
 
     @property
-    def curves(self) -> dict[str, NDArray[Any]]:
+    def curves(self) -> "dict[str, NDArray[Any]]":
         """The columns by name. Their arrays are read-only, because the entry keeps them."""
         return dict(self._columns)
 
     @functools.cached_property
-    def _columns(self) -> dict[str, NDArray[Any]]:
+    def _columns(self) -> "dict[str, NDArray[Any]]":
         columns = read_parquet(self.folder / "curves.parquet")
         for column in columns.values():
             column.flags.writeable = False
         return columns
 
     @property
-    def params(self) -> dict[str, NDArray[Any]]:
+    def params(self) -> "dict[str, NDArray[Any]]":
         from safetensors.numpy import load_file
 
         return load_file(self.folder / "params.safetensors")

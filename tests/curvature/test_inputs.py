@@ -201,5 +201,5 @@ def test_a_loss_that_is_not_finite():
     p = steppe.Problem(
         lambda w, x: jnp.log(x @ w), np.array([-1.0, 1.0]), np.ones((1, 2)), np.ones(1), steppe.losses.mse
     )
-    with pytest.raises(ArgumentError, match="are the parameters, or the loss, finite"):
+    with pytest.raises(ArgumentError, match="the parameters and the loss are finite"):
         measures.sharpness(p, p.w0)

@@ -22,7 +22,7 @@ SETTLED = {"lemma1-limit", "thm2-bound"}
 
 
 def stand_in(lr, sharpness, *, scale=30.0, factor=1.0, below=0.0, seed=0, **changes):
-    """A finished run with these curves; the rest follows from them as the theory wants it."""
+    """A finished run with these curves; the other columns follow from them as the theory predicts."""
     lr, sharpness = np.atleast_1d(lr), np.atleast_1d(sharpness)
     curves = {name: np.full(len(lr), np.nan) for name in COLUMNS} | {
         "lr": lr, "sharpness": sharpness, "slack": np.full(len(lr), 1.1), "flattest": sharpness / 2,
@@ -37,7 +37,7 @@ def stand_in(lr, sharpness, *, scale=30.0, factor=1.0, below=0.0, seed=0, **chan
 
 
 def experiments(*, edge=1.99, spoil=None):
-    """Sharpness edge/η above the threshold; `spoil(stand-in)` may damage every one of them."""
+    """Sharpness edge/η above the threshold; `spoil`, if given, damages every stand-in."""
     rates = np.geomspace(1e-3, 0.2, 30)
     fig1 = [
         stand_in(1e-4, value, scale=20.0, factor=factor, below=0.1, seed=seed)

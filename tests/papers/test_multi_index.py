@@ -118,7 +118,7 @@ def test_a_check_on_section_6_can_hold_and_can_fail(id):
 
 
 @pytest.mark.parametrize("id", ["fig2-large-nu-loss-printed", "fig4b-flatness-printed"])
-def test_what_fails_as_printed_could_hold(id):
+def test_a_misprint_can_hold_on_other_runs(id):
     assert not find(id, section_6()).holds
     spoil = {
         "fig2-large-nu-loss-printed": change("loss", lambda c: NU),
@@ -273,7 +273,7 @@ def test_infeasible_systems_are_data():
 
 
 def test_a_killed_run_goes_on(tmp_path):
-    """Bit for bit, from the rows of its checkpoint."""
+    """It continues from the rows of its checkpoint, to the same bits."""
     spec = Interpolators(d=5, n=8, m=24, count=4, fresh=50)
 
     class KilledError(Exception):
@@ -302,7 +302,7 @@ def test_a_killed_run_goes_on(tmp_path):
         np.testing.assert_array_equal(resumed.curves[name], whole.curves[name])
 
 
-def test_the_sizes_are_those_agreed_on():
+def test_the_sizes_are_those_of_the_page():
     fig2, fig3, fig4 = (figure.runs["paper"] for figure in (FIG2, FIG3, FIG4))
     every = [s for figure in ALL for s in figure.runs["paper"]]
     assert {(s.d, s.n, s.m, s.count, s.low, s.high) for s in every} == {(50, 250, 1000, 20, 0.01, 0.99)}

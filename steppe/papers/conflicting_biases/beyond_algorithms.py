@@ -8,7 +8,7 @@ import numpy as np
 
 from steppe import figures
 from steppe.experiments import Experiment, Finding, Shown
-from steppe.papers.conflicting_biases.diagonal_runs import Algorithm, Example, Sweep, converged, example_of
+from steppe.papers.conflicting_biases.diagonal_runs import Algorithm, DiagonalSweep, Example, converged, example_of
 from steppe.papers.conflicting_biases.figures_4_15_16 import FULL, SMOKE, plane, shared_plane
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory.other_models import ESCAPE
@@ -107,13 +107,13 @@ _SLOW = 0.3  # the rate (in η₁) of the algorithms that are followed for many 
 _RADIUS = 0.04  # of SAM: smaller than α, since SAM with a radius that reaches across the origin never leaves it
 
 
-def _momenta(rates: tuple[float, ...]) -> tuple[Sweep, ...]:
-    return tuple(Sweep(rates, algorithm="heavy-ball" if beta else "gd", strength=beta) for beta in _MOMENTA)
+def _momenta(rates: tuple[float, ...]) -> tuple[DiagonalSweep, ...]:
+    return tuple(DiagonalSweep(rates, algorithm="heavy-ball" if beta else "gd", strength=beta) for beta in _MOMENTA)
 
 
-def _algorithms(steps: int) -> tuple[Sweep, ...]:
-    def followed(algorithm: Algorithm, strength: float) -> Sweep:
-        return Sweep((_SLOW,), algorithm=algorithm, strength=strength, steps=steps, iterates=60, per_decade=12)
+def _algorithms(steps: int) -> tuple[DiagonalSweep, ...]:
+    def followed(algorithm: Algorithm, strength: float) -> DiagonalSweep:
+        return DiagonalSweep((_SLOW,), algorithm=algorithm, strength=strength, steps=steps, iterates=60, per_decade=12)
 
     return followed("gd", 0.0), followed("heavy-ball", 0.5), followed("sam", _RADIUS), followed("label-noise", 0.3)
 

@@ -9,7 +9,7 @@ import numpy as np
 from steppe import figures
 from steppe.experiments import Experiment, Finding, Shown
 from steppe.outcome import OUTCOMES
-from steppe.papers.conflicting_biases.diagonal_runs import Sweep, converged, even, example_of
+from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, converged, even, example_of
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory import Manifold, flattest, least_risk, other_models, risk
 from steppe.papers.conflicting_biases.theory.other_models import EDGE, ESCAPE, FOUR, SIGNS, two_cycle
@@ -191,8 +191,8 @@ def numbers_simplex(entries: Sequence[Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _triangle(count: int, steps: int) -> tuple[Sweep]:
-    return (Sweep(even(0.3, 2.0, count), x=(1.0, 0.6, 0.3), y=0.9, alpha=0.1, steps=steps),)
+def _triangle(count: int, steps: int) -> tuple[DiagonalSweep]:
+    return (DiagonalSweep(even(0.3, 2.0, count), x=(1.0, 0.6, 0.3), y=0.9, alpha=0.1, steps=steps),)
 
 
 triangle = PAPER.figure(

@@ -84,7 +84,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Sweep(Experiment, kind="conflicting-biases/diagonal"):
+class DiagonalSweep(Experiment, kind="conflicting-biases/diagonal"):
     """One algorithm from α·1 for each rate η = rate · η₁. `strength`: β of heavy ball, ρ of SAM, σ of label noise.
 
     Of every run it stores the end, the first `iterates` steps, and `per_decade` moments in each decade of steps.

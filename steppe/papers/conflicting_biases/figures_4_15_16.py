@@ -7,13 +7,13 @@ import numpy as np
 
 from steppe import figures
 from steppe.experiments import Finding, Shown
-from steppe.papers.conflicting_biases.diagonal_runs import Example, Sweep, converged, even, example_of
+from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, Example, converged, even, example_of
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory import arc, kkt_points, risk
 
 # Four rates below η_c and eight above, as in figure 16; in units of η₁.
-PLANES = Sweep((0.3, 0.55, 0.8, 0.95, 1.05, 1.15, 1.25, 1.37, 1.5, 1.65, 1.8, 2.0), iterates=800)
-SMOKE, FULL = Sweep(even(0.2, 2.6, 121)), Sweep(even(0.2, 2.6, 961))
+PLANES = DiagonalSweep((0.3, 0.55, 0.8, 0.95, 1.05, 1.15, 1.25, 1.37, 1.5, 1.65, 1.8, 2.0), iterates=800)
+SMOKE, FULL = DiagonalSweep(even(0.2, 2.6, 121)), DiagonalSweep(even(0.2, 2.6, 961))
 
 # Figure 4: four of the trajectories of figure 16, and the risk of figure 15.
 

@@ -17,7 +17,7 @@ from steppe.papers.conflicting_biases.network_figures import (
     rank_correlation,
     sweeps,
 )
-from steppe.papers.conflicting_biases.network_runs import Swept
+from steppe.papers.conflicting_biases.network_runs import NetworkSweep
 from steppe.papers.conflicting_biases.network_scales import spec
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.table_1 import Row, rows
@@ -292,7 +292,7 @@ def _row_figure(row: Row) -> Figure:
         return {"title": f"Table 1 · {row.name}", "grid": both}
 
     scales: tuple[Scale, ...] = ("smoke", "laptop", "paper")
-    runs: dict[Scale, tuple[Swept, ...]] = {scale: (spec(row, scale),) for scale in scales}
+    runs: dict[Scale, tuple[NetworkSweep, ...]] = {scale: (spec(row, scale),) for scale in scales}
     show = Shown(numbers, figures.rates)
     return PAPER.figure(f"row-{row.name}", f"appendix I: {row.name}", runs=runs, show=show, by_name=("smoke",))
 

@@ -8,7 +8,7 @@ import numpy as np
 from steppe import figures
 from steppe.experiments import Figure, Scale, Shown
 from steppe.papers.conflicting_biases.network_ends import Ends, at_last_goal, panel
-from steppe.papers.conflicting_biases.network_runs import Swept
+from steppe.papers.conflicting_biases.network_runs import NetworkSweep
 from steppe.papers.conflicting_biases.network_scales import smoke_spec, spec
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.table_1 import Row, Setting, shown_in
@@ -26,7 +26,7 @@ _CROSS_ENTROPY = smoke_spec(Setting("fcn", "mnist", "cross_entropy"))
 def figure(id: str, title: str, panels: Sequence[str], numbers: Numbers, *, all_sharpness: bool = False) -> Figure:
     """Declare a figure of the rows that the paper shows in these panels ("3a" for example)."""
     rows = list(dict.fromkeys(shown_in(name) for name in panels))
-    runs: dict[Scale, Sequence[Swept]] = {
+    runs: dict[Scale, Sequence[NetworkSweep]] = {
         "smoke": tuple(dict.fromkeys(_TANH if all_sharpness else _stand_in(row) for row in rows)),
         "laptop": tuple(dict.fromkeys(spec(row, "laptop", all_sharpness=all_sharpness) for row in rows)),
         "paper": tuple(spec(row, "paper", all_sharpness=all_sharpness) for row in rows),
@@ -34,7 +34,7 @@ def figure(id: str, title: str, panels: Sequence[str], numbers: Numbers, *, all_
     return PAPER.figure(id, title, runs=runs, show=Shown(numbers, figures.rates))
 
 
-def _stand_in(row: Row) -> Swept:
+def _stand_in(row: Row) -> NetworkSweep:
     if row.setting.loss == "cross_entropy":
         return _CROSS_ENTROPY
     return _TANH if row.setting.activation == "tanh" else _RELU

@@ -65,7 +65,7 @@ class DescentRun(Experiment, kind="conflicting-biases/descent"):
     steps: int = 1_000_000
 
     def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.rates._descents import Descents, Limits
+        from steppe.rates import Descents, Limits
 
         problem, _ = self.setting.problems()
         limits = Limits(self.goals, self.steps, self.way or None, self.patience)
@@ -77,7 +77,7 @@ class DescentRun(Experiment, kind="conflicting-biases/descent"):
 
 
 @dataclass(frozen=True)
-class Swept(Experiment, Composite, kind="conflicting-biases/sweep"):
+class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
     """Gradient descent at all rates of a row's grids, or at these `multiples` of η_c alone, measured at each goal.
 
     The columns `lr`, `goal` and so on are those of `steppe.rates.Sweep.ends`; those of the flow are in the result.
@@ -154,7 +154,7 @@ class _Finished:
 
     together = True
 
-    def __init__(self, spec: Swept, flow: "Entry | None", get: Get):
+    def __init__(self, spec: NetworkSweep, flow: "Entry | None", get: Get):
         self.spec, self.critical, self.get = spec, critical_of(flow), get
         self.known: dict[float, Outcome] = {}
 

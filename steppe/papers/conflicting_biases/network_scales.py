@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from steppe.experiments import Scale
-from steppe.papers.conflicting_biases.network_runs import Swept
+from steppe.papers.conflicting_biases.network_runs import NetworkSweep
 from steppe.papers.conflicting_biases.table_1 import Architecture, Data, Row, Setting
 
 # The error tolerance of the flow of networks with many kinks, whose sharpness grows steeply: with the tolerance of the
@@ -56,17 +56,17 @@ _SMOKE_GOALS: Mapping[Architecture, tuple[float, ...]] = {
 _STAND_INS: Mapping[Data, Data] = {"mnist": "digits", "cifar10": "digits", "housing": "breast-cancer"}
 
 
-def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
+def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> NetworkSweep:
     """The sweep of a row.
 
     Laptop, at most an hour: a thousand examples, a quarter of the width, a larger loss goal. Networks other than FCNs
     have fewer examples. Five to fourteen rates replace the grids, except for FCNs on small images.
     Smoke: a hundred digits or other bundled data, and a tiny network of the same kind.
     """
-    rtol = _RTOL.get(row.setting.architecture, Swept.rtol)
+    rtol = _RTOL.get(row.setting.architecture, NetworkSweep.rtol)
     if scale == "paper":
         multiples = _THINNED.get(row.name, ())
-        return Swept(row.setting, goals(row.goal), all_sharpness=all_sharpness, rtol=rtol, multiples=multiples)
+        return NetworkSweep(row.setting, goals(row.goal), all_sharpness=all_sharpness, rtol=rtol, multiples=multiples)
     if scale == "laptop":
         squares, slow = row.setting.loss == "half_mse", row.setting.architecture == "resnet"
         goal = max(row.goal, 0.03 if squares else 0.3 if slow else 0.1)
@@ -79,20 +79,20 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> Swept:
         setting = _laptop(row.setting)
         if _is_wide(setting):
             multiples = _LAPTOP_WIDE
-        return Swept(
+        return NetworkSweep(
             setting, goals(goal), patience=5.0, steps=100_000, share=share, all_sharpness=all_sharpness,
             rtol=rtol, multiples=multiples,
         )  # fmt: skip
     return smoke_spec(row.setting, all_sharpness=all_sharpness)
 
 
-def smoke_spec(setting: Setting, *, all_sharpness: bool = False) -> Swept:
+def smoke_spec(setting: Setting, *, all_sharpness: bool = False) -> NetworkSweep:
     """A setting of the paper as a sweep of seconds."""
     squares, fcn = setting.loss == "half_mse", setting.architecture == "fcn"
     goals = _SMOKE_GOALS.get(setting.architecture, (0.1, 0.03) if squares else (0.3, 0.1))
     # With cross-entropy an FCN takes about fifty steps: many products, or nothing is measured on the way.
     share = 4.0 if fcn and not squares else 1.0
-    return Swept(
+    return NetworkSweep(
         _smoke(setting), goals, share=share, patience=4.0, steps=5_000, all_sharpness=all_sharpness,
         multiples=_FEW if fcn else _FEWER,
     )  # fmt: skip

@@ -92,15 +92,15 @@ LAWS: tuple[Activation, ...] = ("relu", "quadratic")
 GROWN = (16, 32, 48, 64, 96, 128)
 
 
-def in_proportion(d: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+def in_proportion(d: tuple[int, ...]) -> dict[str, Any]:
     return {"d": d, "n": tuple(2 * k for k in d), "m": tuple(8 * k for k in d)}
 
 
-def dimension_alone(d: tuple[int, ...], n: int) -> dict[str, tuple[int, ...]]:
+def dimension_alone(d: tuple[int, ...], n: int) -> dict[str, Any]:
     return {"d": d, "n": (n,) * len(d), "m": (4 * n,) * len(d)}
 
 
-def sample_and_width(n: tuple[int, ...], d: int) -> dict[str, tuple[int, ...]]:
+def sample_and_width(n: tuple[int, ...], d: int) -> dict[str, Any]:
     return {"d": (d,) * len(n), "n": n, "m": tuple(4 * k for k in n)}
 
 
@@ -190,10 +190,10 @@ PAPER.claim(
     "thm1-sandwich", "Theorems 1, 4", "The least flatness is known up to a constant: bound ≤ least ≤ Theorem 4.",
     "ratio between 1 and 2 in every draw", needs=(ALL_SIZES, DIMENSION, SAMPLE),
 )  # fmt: skip
-def sandwich(*figures: Runs) -> Finding:
+def sandwich(all_sizes: Runs, dimension: Runs, sample: Runs) -> Finding:
     """Theorem 4's flatness over the bound below all interpolators: the largest."""
     ratios: dict[str, list[Any]] = {}
-    for run in (run for runs in figures for run in runs):
+    for run in (*all_sizes, *dimension, *sample):
         ratios.setdefault(label(run), []).append(run.curves["teacher"] / run.curves["pointwise"])
     joined = {name: np.concatenate(found) for name, found in ratios.items()}
     worst, least = max(r.max() for r in joined.values()), min(r.min() for r in joined.values())
@@ -218,11 +218,11 @@ PAPER.claim(
     "thm2-bad", "Definition 2, Theorem 2", "… and their population loss stays large.",
     "loss ≥ half of predicting 0's, every draw", needs=(ALL_SIZES, DIMENSION, SAMPLE),
 )  # fmt: skip
-def bad_loss_is_large(*figures: Runs) -> Finding:
+def bad_loss_is_large(all_sizes: Runs, dimension: Runs, sample: Runs) -> Finding:
     """The population loss of bad interpolators over E g²: the smallest."""
     power = {"relu": 0.5, "quadratic": 3.0}
     ratios = np.concatenate(
-        [interpolated(run)["bad_loss"] / power[run.spec["activation"]] for runs in figures for run in runs]
+        [interpolated(run)["bad_loss"] / power[run.spec["activation"]] for run in (*all_sizes, *dimension, *sample)]
     )
     least = float(ratios.min())
     return Finding(least, least >= 0.5, f"{len(ratios)} draws, median {np.median(ratios):.2f}")

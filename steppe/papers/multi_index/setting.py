@@ -116,11 +116,12 @@ class Law(NamedTuple):
 
     @property
     def at_most(self) -> bool:
-        """Whether the exponent can be the predicted one or smaller."""
+        """The interval reaches down to the prediction, or lies below it."""
         return min(self.found.low, self.found.value - MARGIN) <= self.predicted
 
     @property
     def at_least(self) -> bool:
+        """The interval reaches up to the prediction, or lies above it."""
         return max(self.found.high, self.found.value + MARGIN) >= self.predicted
 
     @property

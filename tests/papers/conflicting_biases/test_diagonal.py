@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from finished_runs import Finished
 
+from steppe.papers import paper
 from steppe.papers.conflicting_biases import PAPER
 from steppe.papers.conflicting_biases.beyond_algorithms import Divergence
-from steppe.papers.conflicting_biases.diagonal_runs import Example, Sweep
-from steppe.papers.conflicting_biases.network_runs import Swept
+from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, Example
+from steppe.papers.conflicting_biases.network_runs import NetworkSweep
 from steppe.papers.conflicting_biases.theorems_b import Stability
 from steppe.store import address
 
 CLAIMS = {claim.id: claim for claim in PAPER.claims if not claim.id.startswith("net-")}
-NETWORKS = {figure.id for figure in PAPER.figures if any(isinstance(run, Swept) for run in figure.runs["paper"])}
+NETWORKS = {figure.id for figure in PAPER.figures if any(isinstance(run, NetworkSweep) for run in figure.runs["paper"])}
 
 
 @cache
@@ -38,6 +39,10 @@ def test_claims(claim):
     found = claim.check(*(computed(figure.id) for figure in claim.needs))
     assert found.holds is not claim.misprint, found
     assert isinstance(found.measured, float)
+
+
+def test_the_paper_is_found_by_its_name_on_the_command_line():
+    assert paper("conflicting-biases") is PAPER
 
 
 def test_every_misprint_has_its_correction():
@@ -107,7 +112,7 @@ def test_the_example_shows_what_the_paper_observes():
 
 
 def test_a_sweep_measures_its_ends():
-    spec = Sweep((0.5, 1.3, 4.0), iterates=5, steps=5000)
+    spec = DiagonalSweep((0.5, 1.3, 4.0), iterates=5, steps=5000)
     done = spec.compute(None, None)
     assert done.curves["outcome"].tolist() == [0, 0, 2]
     w, e = done.params["w"], spec.example

@@ -16,7 +16,7 @@ from steppe.experiments import measure
 from steppe.experiments._verify import runs_needed
 from steppe.papers.conflicting_biases import PAPER, figures_5_to_17
 from steppe.papers.conflicting_biases.network_ends import at_last_goal, row_summary
-from steppe.papers.conflicting_biases.network_runs import DescentRun, Swept
+from steppe.papers.conflicting_biases.network_runs import DescentRun, NetworkSweep
 from steppe.papers.conflicting_biases.network_scales import goals, spec
 from steppe.papers.conflicting_biases.table_1 import Setting, row, rows, shown_in
 from steppe.store import Store, address
@@ -87,7 +87,7 @@ def test_flows_of_rows_reach_their_goals_at_smoke_scale(name):
 def tiny(loss="half_mse", activation="tanh"):
     setting = Setting("fcn", "digits", loss, n=60, test=200, activation=activation, width=8, depth=1)
     last_goals = (0.3, 0.15) if loss == "half_mse" else (0.5, 0.2)
-    return Swept(setting, last_goals, share=2.0, patience=4.0, steps=3000, rtol=3e-3, multiples=MULTIPLES)
+    return NetworkSweep(setting, last_goals, share=2.0, patience=4.0, steps=3000, rtol=3e-3, multiples=MULTIPLES)
 
 
 def same(found, expected):
@@ -177,7 +177,9 @@ def test_a_claim_is_not_judged_on_what_is_run_by_name_only(tmp_path):
     assert (found.verdict, found.detail) == ("not-run", f"{claim.needs[0].id} is not offered at smoke scale")
 
 
-NETWORKS = [f for f in PAPER.figures if f.offered("smoke") and any(isinstance(run, Swept) for run in f.runs["smoke"])]
+NETWORKS = [
+    f for f in PAPER.figures if f.offered("smoke") and any(isinstance(run, NetworkSweep) for run in f.runs["smoke"])
+]
 
 
 @pytest.mark.parametrize("figure", NETWORKS, ids=lambda f: f.id)

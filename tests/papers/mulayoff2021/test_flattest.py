@@ -1,4 +1,4 @@
-"""The flattest implementation by Newton's method, cvxpy, scipy, gradient descent, and a search that must lose."""
+"""The flattest implementation against cvxpy, scipy, gradient descent, and a search that must not find less."""
 
 from itertools import pairwise
 
@@ -29,7 +29,7 @@ SHAPES = [{}, {"d": 3}, {"d": 2, "outputs": 2}, {"outputs": 3, "n": 4}]
 
 
 def interpolating(params, x):
-    """The problem that this net solves exactly."""
+    """The problem whose labels are the outputs of this net."""
     y = np.asarray(OneHidden()(params, x))
     return steppe.Problem(OneHidden(), params, x, y, steppe.losses.half_mse)
 
@@ -54,7 +54,7 @@ def test_the_value_is_the_sharpness_of_the_same_function(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(3))
 def test_cvxpy_finds_the_same_number(shape, seed):
-    """The dual, max over Q ⪰ 0 of trace 1 of ⟨M₀, Q⟩ + 2 Σᵢ √(⟨Aᵢ, Q⟩⟨Bᵢ, Q⟩): nothing of ours but the matrices."""
+    """The dual, max over Q ⪰ 0 of trace 1 of ⟨M₀, Q⟩ + 2 Σᵢ √(⟨Aᵢ, Q⟩⟨Bᵢ, Q⟩), with only the matrices from here."""
     cp = pytest.importorskip("cvxpy")
     params, x = net(seed, **shape)
     h = x @ params["W1"].T + params["b1"]
@@ -158,7 +158,7 @@ def deep(seed, widths=(3, 2), n=4, d=2):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_any_depth(seed):
-    """Nothing in the solver knows that there is one hidden layer."""
+    """The solver does not depend on the number of hidden layers."""
     from scipy.optimize import minimize
 
     form = deep(seed)
@@ -177,7 +177,7 @@ def test_any_depth(seed):
 @given(st.integers(0, 1_000))
 @settings(max_examples=15)
 def test_balance_against_its_bound(seed):
-    """The least weighted sum, its bound at the minimum, and a bound from anywhere else that is never above it."""
+    """The least weighted sum equals its bound at the minimum; bounds from other points are not above it."""
     form, rng = deep(seed), np.random.default_rng(seed)
     weights = form.weights(np.eye(4) / 4)
     t = balance(form.exponents, weights)
@@ -191,7 +191,7 @@ def test_balance_against_its_bound(seed):
         assert weights @ form.scales(other) >= least * (1 - 1e-9)
 
 
-def test_neurons_that_play_no_part():
+def test_detached_neurons():
     params = {"W1": [[1.0], [1.0], [1.0]], "b1": [0.0, -9.0, 1.0], "W2": [2.0, 1.0, 0.0], "b2": 0.0}
     best = flattest_implementation(params, [[1.0], [2.0]])
     assert best.detached == (1, 2)

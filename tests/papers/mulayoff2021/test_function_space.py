@@ -25,7 +25,7 @@ from steppe.papers.mulayoff2021.theory import (
 
 
 def net(seed, *, d=1, k=7, shared=False, flat=False):
-    """`shared`: several neurons at one threshold, some against each other; `flat`: a neuron with w₁ = 0."""
+    """`shared`: several neurons share one threshold, some with opposite signs; `flat`: a neuron with w₁ = 0."""
     rng = np.random.default_rng(seed)
     params = OneHidden().init(d, k, rng, scale=2.0)
     if shared:
@@ -37,7 +37,7 @@ def net(seed, *, d=1, k=7, shared=False, flat=False):
 
 
 def forward(params, x):
-    """The network in numpy: JAX would compile for every size that hypothesis thinks of."""
+    """The network in numpy: JAX would compile again for every size that hypothesis tries."""
     return np.maximum(np.outer(x, params["W1"][:, 0]) + params["b1"], 0) @ params["W2"] + params["b2"]
 
 
@@ -78,7 +78,7 @@ def test_variation_and_roughness():
 
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=8), st.floats(-4, 4))
-def test_g_is_what_its_definition_says(points, at):
+def test_g_is_its_definition(points, at):
     """P² E[X − τ | X > τ] √(1 + E[X | X > τ]²), sample by sample."""
     for side, function in ((1, rightward), (-1, leftward)):
         beyond = [p for p in points if side * p > side * at]
@@ -123,7 +123,7 @@ def test_ends_of_the_chain_by_other_means():
 
 
 def test_every_link_can_be_strict_and_can_be_tight():
-    """One point and one balanced neuron open to it: the first three links are one number."""
+    """With one point and one balanced neuron that is active on it the first three links are equal."""
     # ‖x′‖ = √2 and relu = h: (w₂√2)² = h² makes α² + β² = 2αβ.
     tight = chain({"W1": [[1.0]], "b1": [1.0], "W2": [np.sqrt(2)], "b2": 0.0}, [[1.0]])
     assert tight.sharpness == pytest.approx(tight.mean) == pytest.approx(tight.product) == pytest.approx(9.0)
@@ -136,7 +136,7 @@ def test_every_link_can_be_strict_and_can_be_tight():
 
 
 def test_vector_inputs_trained_and_bounded():
-    """Gradient descent on inputs of the plane: λ_max ≤ 2/η, and the links that do not need a line."""
+    """Gradient descent on inputs in the plane: λ_max ≤ 2/η, and the links that do not need a line."""
     rng = np.random.default_rng(7)
     x, y, lr = rng.normal(size=(4, 2)), rng.normal(size=4), 0.05
     p = steppe.Problem(OneHidden(), OneHidden().init(2, 20, rng), x, y, steppe.losses.half_mse)
@@ -159,7 +159,7 @@ def test_stability_bound():
     [
         (lambda: piecewise_linear(net(0, d=2)[0]), "one input and one output"),
         (lambda: chain(net(0)[0], np.zeros((0, 1))), "x must be of shape"),
-        (lambda: weight(np.zeros((3, 2)), [0.0]), "x must be one number an example"),
+        (lambda: weight(np.zeros((3, 2)), [0.0]), "x must be one number for each example"),
         (lambda: stability_bound(0.0), "lr must be"),
         (lambda: chain({"W1": [[1.0]], "b1": [0.0], "W2": [[1.0], [2.0]], "b2": [0.0, 0.0]}, [[1.0]]), "one output"),
     ],

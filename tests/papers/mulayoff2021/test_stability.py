@@ -59,7 +59,7 @@ def flat(params):
 
 @given(st.integers(0, 10_000), st.integers(1, 2), st.integers(0, 4))
 @settings(max_examples=25)
-def test_kinks_are_found_and_modes_are_all_tried(seed, d, kinks):
+def test_all_kinks_are_found_and_all_modes_are_tried(seed, d, kinks):
     params, x, _ = kinked(seed, d=d, kinks=kinks)
     found = modes(params, x)
     assert found.count == 2 ** len(found.kinks) >= 2**kinks
@@ -88,7 +88,7 @@ def test_without_kinks_there_is_one_mode_and_it_is_the_hessian():
 @given(st.integers(0, 10_000))
 @settings(max_examples=25)
 def test_a_mode_is_the_curvature_on_its_side(seed):
-    """Move a little into a mode: the second difference of the loss along the way is δᵀ H_m δ of that mode."""
+    """After a small move into a mode the second difference of the loss is δᵀ H_m δ of that mode."""
     params, x, rng = kinked(seed)
     found = modes(params, x)
     delta = rng.normal(size=flat(params).size)
@@ -149,7 +149,7 @@ def test_second_moment_is_the_mean_over_all_batches(batch_size):
     np.testing.assert_allclose(second_moment(K, lr, batch_size=batch_size) @ U[rows], expected[rows], rtol=1e-12)
     radius = np.abs(np.linalg.eigvals(np.mean(maps, axis=0))).max()
     assert growth(K, lr, batch_size=batch_size) == pytest.approx(radius, rel=1e-10)
-    # Power iteration has no reason to find less, and stops where it changes by 1e-10 a step.
+    # Power iteration stops where a step changes it by 1e-10.
     assert growth(K, lr, batch_size=batch_size, dense=0) == pytest.approx(radius, rel=1e-6)
 
 
@@ -182,7 +182,7 @@ def test_simulation_agrees_with_the_operator(batch_size):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_switching_system_is_gradient_descent_nearby(seed):
-    """From the first start, the top eigenvector of the first mode, at distance 1e-7: the net itself."""
+    """The net itself, from the first start: the top eigenvector of the first mode, at distance 1e-7."""
     params, x, _ = kinked(seed)
     found = modes(params, x)
     lr = 1.5 / upper_sharpness(found).upper

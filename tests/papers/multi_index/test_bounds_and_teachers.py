@@ -1,4 +1,4 @@
-"""Lower bounds below what is certified, attained where they can be; Theorem 4's networks by autodiff."""
+"""Lower bounds against certified minima and where they are attained; Theorem 4's networks by autodiff."""
 
 import jax
 import numpy as np
@@ -74,7 +74,7 @@ def test_for_relu_it_is_the_bound_of_wen2023():
 
 @pytest.mark.parametrize("sigma", [rectifier, quadratic], ids=str)
 def test_theorem_4_by_autodiff(sigma):
-    """Interpolates, is the link, and once rescaled has tr ∇²L = Σ q|a|^p."""
+    """The network interpolates, equals the link, and after rescaling has tr ∇²L = Σ q|a|^p."""
     link, U = SumOfSingleIndex(sigma, (1.0, -0.5)), orthonormal(2, 3, key=0)
     x, y, *_ = multi_index(link, U, 7, key=1)
     W, a = copies(link, U, 6)
@@ -91,7 +91,7 @@ def test_theorem_4_by_autodiff(sigma):
     assert trace >= pointwise(x, y, 6, sigma)
 
 
-def test_what_is_left_goes_to_the_other_neurons():
+def test_patched_fits_the_residuals():
     sigma = quadratic
     link, U = SumOfSingleIndex(sigma, (1.0, 1.0)), orthonormal(2, 6, key=0)
     x, y, *_ = multi_index(link, U, 10, noise=0.1, key=1)
@@ -106,7 +106,7 @@ def test_what_is_left_goes_to_the_other_neurons():
 
 
 @pytest.mark.parametrize("sigma", FAMILY[:3], ids=str)
-def test_no_outer_weights_do_better(sigma):
+def test_least_population_loss(sigma):
     rng = np.random.default_rng(0)
     link, U = SumOfSingleIndex(sigma, (1.0, 0.3)), orthonormal(2, 5, key=0)
     W = correlated(6, U, 0.4, key=1)
@@ -116,7 +116,7 @@ def test_no_outer_weights_do_better(sigma):
     assert least == pytest.approx(population_loss(W, best, sigma, link, U, noise=0.2), rel=1e-9)
     for _ in range(5):
         assert population_loss(W, best + 0.1 * rng.normal(size=6), sigma, link, U, noise=0.2) > least
-    # The network that is the link leaves the noise, however often its neurons are repeated.
+    # The network that equals the link leaves the noise, however often its neurons are repeated.
     assert least_population_loss(np.tile(U, (2, 1)), sigma, link, U, noise=0.2) == pytest.approx(0.04, abs=1e-10)
 
 
@@ -128,7 +128,7 @@ def test_orthogonal_inner_weights_cost_the_variance():
 
 @pytest.mark.parametrize("sigma", [rectifier, quadratic], ids=str)
 def test_spoiled_interpolators(sigma):
-    """Same outputs on the examples, the flatness asked for, a larger loss; nothing to spoil without a kernel."""
+    """Same outputs on the examples, the given flatness, a larger loss; without a kernel nothing changes."""
     link, U = SumOfSingleIndex(sigma), orthonormal(1, 6, key=0)
     x, y, *_ = multi_index(link, U, 8, key=1)
     W = np.vstack([U, within(29, np.eye(6), key=2)])

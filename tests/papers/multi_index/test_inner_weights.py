@@ -1,4 +1,4 @@
-"""Inner weights of prescribed correlation, by law; Definition 2 read off them."""
+"""Inner weights of a given correlation, by law; the numbers of Definition 2 for them."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_every_weight_has_the_correlation(sizes, nu, one_sided, seed):
     np.testing.assert_array_equal(W, correlated(m, U, nu, one_sided=one_sided, key=seed))
 
 
-def test_both_sides_and_all_of_the_rest_are_equally_likely():
+def test_both_sides_and_all_other_directions_are_equally_likely():
     U = orthonormal(1, 4, key=0)
     W = correlated(20_000, U, 0.6, key=1)
     side = W @ U[0] > 0
@@ -38,7 +38,7 @@ def test_both_sides_and_all_of_the_rest_are_equally_likely():
 
 @given(SIZES, NU, st.integers(0, 1000))
 @settings(max_examples=60)
-def test_no_vector_of_a_tilted_span_is_closer(sizes, nu, seed):
+def test_no_vector_of_a_tilted_subspace_is_closer(sizes, nu, seed):
     r, d, _ = sizes
     U = orthonormal(r, d, key=seed)
     S = tilted(U, nu, key=seed)
@@ -47,12 +47,12 @@ def test_no_vector_of_a_tilted_span_is_closer(sizes, nu, seed):
     np.testing.assert_allclose(np.linalg.norm(W, axis=1), 1.0, rtol=1e-12)
     assert alignment(W, U) == pytest.approx(nu, abs=1e-7)  # a cosine from a singular value near 0 or 1
     assert np.linalg.norm(W @ U.T, axis=1).max() <= nu + 1e-12
-    # Lemma 10 under Definition 2: what the activations leave open of Ux.
+    # Lemma 10 under Definition 2: what the activations do not determine of Ux.
     np.testing.assert_allclose(conditional_covariance(W, U), (1 - nu**2) * np.eye(r), atol=1e-7)
 
 
 def test_the_experiments_weights_span_everything():
-    """Section 6.1 prescribes each weight's correlation, Definition 2 that of their span: not the same."""
+    """Section 6.1 prescribes the correlation of each weight, Definition 2 that of their span, which differs."""
     U = orthonormal(1, 6, key=0)
     W = correlated(30, U, 0.1, key=0)
     met = conditions(W, U)

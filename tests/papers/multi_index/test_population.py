@@ -26,7 +26,7 @@ def test_quadrant_by_quadrature(p, q, rho):
     def integrand(v, u):
         return u**p * v**q * scale * np.exp(-(u**2 - 2 * rho * u * v + v**2) / (2 * (1 - rho**2)))
 
-    # Beyond 12 standard deviations there is 1e-31.
+    # Beyond 12 standard deviations the mass is 1e-31.
     expected, error = dblquad(integrand, 0, 12, 0, 12, epsabs=1e-9, epsrel=1e-9)
     assert quadrant(p, q, rho) == pytest.approx(expected, abs=10 * error + 1e-10)
 
@@ -46,10 +46,10 @@ def test_population_loss_against_a_sample(sigma, link):
     exact = population_loss(W, a, sigma, link, U, noise=0.3)
     sampled = sampled_loss(W, a, sigma, link, U, noise=0.3, n=40_000, key=1)
     assert sampled.lower <= exact <= sampled.upper
-    assert sampled.upper - sampled.lower < exact  # four standard errors that say something
+    assert sampled.upper - sampled.lower < exact  # the interval is narrow enough to mean something
 
 
-def test_the_network_that_is_the_link():
+def test_a_network_that_equals_the_link():
     U = orthonormal(2, 4)
     assert population_loss(U, [1.0, -2.0], rectifier, LINKS[0], U, noise=0.1) == pytest.approx(0.01, abs=1e-13)
     assert sampled_loss(U, [1.0, -2.0], rectifier, LINKS[0], U, b=[0.0, 0.0], n=10).value == pytest.approx(

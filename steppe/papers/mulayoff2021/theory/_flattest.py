@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.training_set import Floats, Params, inputs
 from steppe.flattening import OUTSIDE, Flattest, Rescaling, flattest
+from steppe.training_set import Floats, Params, inputs
 
 
 @dataclass(frozen=True, eq=False)

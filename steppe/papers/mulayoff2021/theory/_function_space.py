@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe.training_set import Floats, inputs
 from steppe.papers.mulayoff2021.theory._flattest import one_hidden, rescaling
+from steppe.training_set import Floats, inputs
 
 
 @dataclass(frozen=True, eq=False)

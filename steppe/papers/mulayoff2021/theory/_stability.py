@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import check
-from steppe.training_set import Floats, Params, inputs
 from steppe.papers.mulayoff2021.theory._flattest import one_hidden
+from steppe.training_set import Floats, Params, inputs
 
 Masks = NDArray[np.bool_]
 

@@ -1,4 +1,4 @@
-"""Descent on the inner weights: its gradient by differences, its value never up, its end near Theorem 4's."""
+"""Descent on the inner weights: its gradient by differences; its value falls, and ends near Theorem 4's."""
 
 import numpy as np
 import pytest
@@ -39,8 +39,8 @@ def test_usefulness_and_its_gradient(sigma):
 
 
 @pytest.mark.parametrize("sigma", [rectifier, quadratic], ids=str)
-def test_the_value_changes_as_the_envelope_says(sigma):
-    """d/dw_k of the least Σ q|a|^p is −q_k |a_k|^p ∇ usefulness (Danskin): by differences of the solved program."""
+def test_gradient_of_the_value(sigma):
+    """d/dw_k of the least Σ q|a|^p is −q_k |a_k|^p ∇ usefulness (Danskin): by differences of the solution."""
     rng = np.random.default_rng(3)
     x, y, W = rng.normal(size=(5, 4)), rng.normal(size=5), units(rng.normal(size=(12, 4)))
 
@@ -62,7 +62,7 @@ def test_the_value_changes_as_the_envelope_says(sigma):
 
 
 @pytest.mark.parametrize("sigma", FAMILY[:3], ids=str)
-def test_it_goes_down_to_what_generalises(sigma):
+def test_descent_finds_interpolators_that_generalise(sigma):
     link, U = SumOfSingleIndex(sigma), orthonormal(1, 6, key=0)
     x, y, *_ = multi_index(link, U, 16, key=1)
     W = correlated(48, U, 0.05, key=2)
@@ -75,7 +75,7 @@ def test_it_goes_down_to_what_generalises(sigma):
     teacher = copies(link, U, 48)
     costs = features(teacher.W, x, sigma)
     good = float(costs.q @ np.abs(teacher.a) ** costs.p)
-    # From many times as sharp as Theorem 4's network to the same order.
+    # It starts many times as sharp as Theorem 4's network and ends at the same order.
     assert done.values[0] > 5 * good
     assert done.values[-1] < 2 * good
     before = flattest_interpolator(*features(W, x, sigma)[:1], y, *features(W, x, sigma)[1:])
@@ -83,8 +83,8 @@ def test_it_goes_down_to_what_generalises(sigma):
     assert losses[1] < 0.3 * losses[0]
 
 
-def test_it_ends_where_nothing_helps():
-    """One neuron along the data: the flattest already."""
+def test_descent_ends_when_no_step_helps():
+    """One neuron along the data is the flattest already."""
     x, y = np.array([[1.0, 2.0]]), np.array([3.0])
     done = descend(x, y, x, rectifier, steps=5)
     assert done.lr == 0
