@@ -37,8 +37,7 @@ class Ends:
 
     @property
     def loss(self) -> str:
-        name: str = self.entry.spec["setting"]["loss"]
-        return name
+        return self.entry.spec["setting"]["loss"]
 
     @property
     def title(self) -> str:
@@ -54,8 +53,7 @@ class Ends:
     @property
     def rates(self) -> list[float]:
         """All rates, also those that did not reach the goal."""
-        rates: list[float] = self.entry.result["runs"]["lr"]
-        return rates
+        return self.entry.result["runs"]["lr"]
 
     def path(self, k: int) -> dict[str, NDArray[Any]]:
         """What the run at the k-th of all rates recorded on the way."""

@@ -72,8 +72,7 @@ def error(params: Params, d: int, **rest: Any) -> float:
 
 def cube(d: int) -> Floats:
     """All corners of {−1, 1}^d, one in each row; also all vectors of d signs."""
-    corners: Floats = 2.0 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1) - 1.0
-    return corners
+    return 2.0 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1) - 1.0
 
 
 def excess(build: Callable[[Any, Any], Params], bound: Callable[[Any, Any], float], **rest: Any) -> float:
