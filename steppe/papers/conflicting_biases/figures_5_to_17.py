@@ -8,14 +8,15 @@ import numpy as np
 
 from steppe import figures
 from steppe.experiments import Figure, Finding, Scale, Shown
-from steppe.papers.conflicting_biases.network_ends import at_last_goal, layers_panel, panel, path_panel
+from steppe.papers.conflicting_biases.network_ends import Ends, at_last_goal, layers_panel, panel, path_panel
 from steppe.papers.conflicting_biases.network_figures import (
     at_the_edge,
+    claim,
     ends_grid,
     figure,
     grid,
+    honest,
     rank_correlation,
-    sweeps,
 )
 from steppe.papers.conflicting_biases.network_runs import NetworkSweep
 from steppe.papers.conflicting_biases.network_scales import spec
@@ -119,13 +120,11 @@ PAPER.misprint(
 fig9 = figure("fig9", "three norms", ("1a", "3a"), ends_grid("Fig. 9 · ℓ1, nuclear and ℓ2 norm", "l1", "nuclear", "l2"))
 
 
-@PAPER.claim("net-norms-agree", "Figure 9", "The three norms behave alike.", "rank correlation > 0.5", needs=(fig9,))
-def norms_agree(runs: Sequence[Any]) -> Finding:
+@claim("net-norms-agree", "Figure 9", "The three norms change with η alike.", "rank correlation > 0.5", fig9)
+def norms_agree(sweeps: list[Ends]) -> Finding:
     """The smallest rank correlation between two of the three norms over all rates."""
     found = [
-        rank_correlation(ends.table[a], ends.table[b])
-        for ends in sweeps(runs)
-        for a, b in (("l1", "l2"), ("l1", "nuclear"))
+        rank_correlation(ends.table[a], ends.table[b]) for ends in sweeps for a, b in (("l1", "l2"), ("l1", "nuclear"))
     ]
     return Finding(min(found), min(found) > 0.5, f"{len(found)} pairs")
 
@@ -137,18 +136,18 @@ fig10 = figure(
 )  # fmt: skip
 
 
-@PAPER.claim(
+@claim(
     "net-measures", "Figure 10", "Trace, average adaptive sharpness and Fisher λ_max fall past η_c too.",
-    "rank correlation < 0", needs=(fig10,),
+    "rank correlation < 0", fig10,
 )  # fmt: skip
-def measures_fall(runs: Sequence[Any]) -> Finding:
+def measures_fall(sweeps: list[Ends]) -> Finding:
     """The largest rank correlation with the rate above η_c of a measure of sharpness.
 
     The paper makes an exception of the Fisher trace. The worst case of adaptive sharpness is only in the detail: at a
     small radius it is the size of the gradient, which is not small where gradient descent at the edge stops.
     """
     found: dict[str, float] = {}
-    for ends in sweeps(runs):
+    for ends in sweeps:
         above = ends.table["lr"] > ends.critical
         for name in ("sharpness", "trace", "adaptive_average", "fisher", "adaptive_worst"):
             value = rank_correlation(ends.table["lr"][above], ends.table[name][above])
@@ -164,14 +163,14 @@ fig11 = figure(
 )  # fmt: skip
 
 
-@PAPER.claim(
+@claim(
     "net-distance", "Figure 11", "The distance to the flow's end grows with η, by more than the norm.", "ratio > 1",
-    needs=(fig11,),
+    fig11,
 )  # fmt: skip
-def away_from_the_flow(runs: Sequence[Any]) -> Finding:
+def away_from_the_flow(sweeps: list[Ends]) -> Finding:
     """The ℓ1 distance to the flow's end at the largest rate over the distance at the smallest one."""
     ratios, shares = [], []
-    for ends in sweeps(runs):
+    for ends in sweeps:
         away = ends.table["from_flow_l1"]
         ratios.append(float(away[-1] / away[0]))
         shares.append(float((away[-1] - away[0]) / max(ends.table["l1"][-1] - ends.table["l1"][0], 1e-12)))
@@ -191,11 +190,11 @@ fig13 = figure(
 )  # fmt: skip
 
 
-@PAPER.claim(
+@claim(
     "net-ce-falls", "appendix H.4", "With cross-entropy sharpness falls again after its time at the edge.",
-    "last/largest < 0.7, and less than with squares", needs=(fig13,),
+    "last/largest < 0.7, and less than with squares", fig13,
 )  # fmt: skip
-def cross_entropy_falls_again(runs: Sequence[Any]) -> Finding:
+def cross_entropy_falls_again(sweeps: list[Ends]) -> Finding:
     """The median of the last sharpness over the largest one, above η_c, with cross-entropy; and with squares.
 
     Only up to 2/s₀: at larger rates the run starts above the edge, and its sharpness does not rise to the largest one.
@@ -203,7 +202,7 @@ def cross_entropy_falls_again(runs: Sequence[Any]) -> Finding:
     medians = {}
     for loss in ("cross_entropy", "half_mse"):
         shares = []
-        for ends in sweeps(runs, loss=loss):
+        for ends in (e for e in sweeps if e.loss == loss):
             table = ends.table
             risen = (table["lr"] > ends.critical) & (table["lr"] <= 2 / ends.flow["initial_sharpness"])
             fallen = table["sharpness"][risen] / table["smoothed_sharpness"][risen]
@@ -219,17 +218,17 @@ fig14 = figure(
 )
 
 
-@PAPER.claim(
+@claim(
     "net-layers", "Figure 14", "The ℓ2 norm of every layer is larger at the largest rate.", "growth > 0",
-    needs=(fig14,),
+    fig14,
 )  # fmt: skip
-def layers_grow(runs: Sequence[Any]) -> Finding:
+def layers_grow(sweeps: list[Ends]) -> Finding:
     """The smallest growth of a layer's ℓ2 norm from the smallest to the largest rate, relative to its size.
 
     The detail says how many layers have a falling trend past η_c nevertheless.
     """
     grown, trends = [], []
-    for ends in sweeps(runs):
+    for ends in sweeps:
         table, above = ends.table, ends.table["lr"] > ends.critical
         layers = [table[name] for name in table if name.startswith("l2[") and name.endswith("['W']")]
         grown += [float(norm[-1] / norm[0] - 1) for norm in layers]
@@ -248,14 +247,14 @@ fig_speed = figure(
 )  # fmt: skip
 
 
-@PAPER.claim(
+@claim(
     "net-speed", "appendix H.8", "Below η_c the iterations needed go as 1/η.", "slope −1 within 0.1",
-    needs=(fig_speed,),
+    fig_speed,
 )  # fmt: skip
-def speed(runs: Sequence[Any]) -> Finding:
+def speed(sweeps: list[Ends]) -> Finding:
     """The slope of log iterations in log rate below η_c, of the sweep where it is farthest from −1."""
     slopes = []
-    for ends in sweeps(runs):
+    for ends in sweeps:
         table = ends.table
         below = table["lr"] <= 1.0001 * ends.critical
         slopes.append(float(np.polyfit(np.log(table["lr"][below]), np.log(table["steps"][below]), 1)[0]))
@@ -263,14 +262,14 @@ def speed(runs: Sequence[Any]) -> Finding:
     return Finding(worst, abs(worst + 1) < 0.1, f"{len(slopes)} sweeps")
 
 
-@PAPER.claim(
+@claim(
     "net-speed-past", "appendix H.8", "Past η_c they fall more slowly.", "difference of slopes > 0.05",
-    needs=(fig_speed,),
+    fig_speed,
 )  # fmt: skip
-def slower_past_it(runs: Sequence[Any]) -> Finding:
+def slower_past_it(sweeps: list[Ends]) -> Finding:
     """The slope past η_c minus the slope below it, of the sweep where the difference is smallest."""
     differences = []
-    for ends in sweeps(runs):
+    for ends in sweeps:
         x, y = np.log(ends.table["lr"]), np.log(ends.table["steps"])
         below = ends.table["lr"] <= 1.0001 * ends.critical
         slopes = [float(np.polyfit(x[part], y[part], 1)[0]) for part in (below, ~below)]
@@ -289,7 +288,7 @@ def _row_figure(row: Row) -> Figure:
         ends, quantities = at_last_goal(entry), ("sharpness", "l1", "test_loss")
         both = [[panel(ends, q, fine=fine, titled=fine and k == 0) for k, q in enumerate(quantities)]
                 for fine in (True, False)]  # fmt: skip
-        return {"title": f"Table 1 · {row.name}", "grid": both}
+        return {"title": honest(f"Table 1 · {row.name}", [ends]), "grid": both}
 
     scales: tuple[Scale, ...] = ("smoke", "laptop", "paper")
     runs: dict[Scale, tuple[NetworkSweep, ...]] = {scale: (spec(row, scale),) for scale in scales}
@@ -300,10 +299,10 @@ def _row_figure(row: Row) -> Figure:
 ROW_FIGURES = {row.name: _row_figure(row) for row in rows().values()}
 
 
-@PAPER.claim(
+@claim(
     "net-ce-edge", "appendix H.4", "… to which it had risen: its smoothed maximum follows 2/η past η_c.",
-    "median ratio in [0.7, 1.4]", needs=(ROW_FIGURES["fcn-relu-mnist-5k-ce-0.01"],),
+    "median ratio in [0.7, 1.4]", ROW_FIGURES["fcn-relu-mnist-5k-ce-0.01"], loss="cross_entropy",
 )  # fmt: skip
-def rises_to_the_edge(runs: Sequence[Any]) -> Finding:
-    worst, count = at_the_edge(sweeps(runs, loss="cross_entropy"), "smoothed_sharpness", above=1.1)
+def rises_to_the_edge(sweeps: list[Ends]) -> Finding:
+    worst, count = at_the_edge(sweeps, "smoothed_sharpness", above=1.1)
     return Finding(worst, 0.7 <= worst <= 1.4, count)
