@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory import printed, two_points
 from steppe.papers.conflicting_biases.theory.risks import mean, standard_error
 from steppe.papers.conflicting_biases.theory.two_points import MAX_MARGIN, MIN_SHARPNESS
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 _ROUNDING = 1e-10
 _SMALL = "difference at rounding"
@@ -168,9 +166,7 @@ class Classifiers(Experiment, kind="conflicting-biases/classifiers"):
     samples: int = 1_000_000
     seed: int = 0
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         curves: dict[str, Any] = {"mean": np.array(self.means)}
         for name, c in (("max_margin", MAX_MARGIN), ("min_sharpness", MIN_SHARPNESS)):
             drawn = [

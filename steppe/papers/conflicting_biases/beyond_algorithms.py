@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from steppe.papers.conflicting_biases.diagonal_runs import Algorithm, DiagonalSw
 from steppe.papers.conflicting_biases.figures_4_15_16 import FULL, SMOKE, plane, shared_plane
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory.other_models import ESCAPE
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 _COLOURS = ("blue", "orange", "green")
 
@@ -30,13 +28,12 @@ class Divergence(Experiment, kind="conflicting-biases/divergence"):
     count: int = 401
     steps: int = 40_000
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         import jax.numpy as jnp
 
         from steppe import until
         from steppe.dynamics import GD, run_many
         from steppe.networks import diagonal_problem
-        from steppe.store import Computed
 
         rates = np.linspace(0.5, 3.0, self.count)
         curves: dict[str, list[float]] = {"limit": [], "all_below": [], "last": [], "diverges_from": []}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, conver
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory import Manifold, flattest, least_risk, other_models, risk
 from steppe.papers.conflicting_biases.theory.other_models import EDGE, ESCAPE, FOUR, SIGNS, two_cycle
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 _COLOURS = ("blue", "orange", "green")
 
@@ -45,11 +43,10 @@ class Factors(Experiment, kind="conflicting-biases/factors"):
         beta[[1, 4]] = 1.5, -1.0
         return x, x @ beta, rng.normal(size=self.d), rng.normal(size=self.d)
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         from steppe import until, when
         from steppe.dynamics import run
         from steppe.networks import two_factor_problem
-        from steppe.store import Computed
 
         x, y, u, v = self.data()
         problem = two_factor_problem(x, y, u=u, v=v)
@@ -250,9 +247,7 @@ class Bifurcation(Experiment, kind="conflicting-biases/bifurcation"):
     keep: int = 120
     start: float = 0.1
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         a = np.linspace(self.first, self.last, self.count)
         z = other_models.orbits(a, start=self.start, burn=self.burn, keep=self.keep)
         exponents = other_models.lyapunov(a, start=self.start, burn=self.burn, keep=2000)

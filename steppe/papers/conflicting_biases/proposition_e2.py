@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,7 @@ from steppe.papers.conflicting_biases.theory.risks import (
     unconstrained,
     unconstrained_risk,
 )
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 _ROUNDING = 1e-9
 _FEW = "within 4 standard errors"
@@ -130,9 +128,7 @@ class FoldedErrors(Experiment, kind="conflicting-biases/folded"):
     deltas: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
     seed: int = 0
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         law = Folded(self.n)
         moments = law.moments()
         x, y = law(np.random.default_rng(self.seed), self.samples)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from steppe.papers.conflicting_biases.theory import (
     flow_limit,
     least_sharpness,
 )
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 # Theorem B.1.
 
@@ -36,9 +34,7 @@ class FlowBias(Experiment, kind="conflicting-biases/flow-bias"):
     smallest: float = 1e-6
     count: int = 25
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         alphas = np.logspace(np.log10(self.smallest), -0.5, self.count)
         x = np.asarray(self.x)
         ends = np.stack([flow_limit(x, self.y, a, depth=self.depth) for a in alphas])
@@ -134,13 +130,12 @@ class Stability(Experiment, kind="conflicting-biases/stability"):
     steps: int = 20_000
     seed: int = 0
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         import jax.numpy as jnp
 
         from steppe import until
         from steppe.dynamics import GD, run_many
         from steppe.networks import diagonal_problem
-        from steppe.store import Computed
 
         rng = np.random.default_rng(self.seed)
         columns: dict[str, list[Any]] = {"limit": [], "sharpness": [], "started": [], "converged": [], "diverged": []}

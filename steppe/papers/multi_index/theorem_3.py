@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from steppe.papers.multi_index.setting import (
     rows,
     sigma,
 )
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 Runs = Sequence[Any]
 Check = Callable[..., Finding]
@@ -53,9 +51,7 @@ class Generalising(Experiment, kind="multi-index/generalising"):
     seeds: int = 10
     rtol: float = 1e-5
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         return Computed(rows(COLUMNS, self.seeds * len(self.d), self._row, checkpoint), {}, {})
 
     def _row(self, k: int) -> dict[str, float]:
