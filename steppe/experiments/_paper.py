@@ -16,6 +16,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from steppe.check import ArgumentError, suggest
@@ -155,13 +156,21 @@ class Paper:
         id: str,
         source: str,
         *,
-        printed: tuple[str, str, Check],
-        corrected: tuple[str, str, Check],
+        printed: tuple[str, str],
+        corrected: tuple[str, str],
         needs: Sequence[Figure] = (),
-    ) -> None:
-        """Declare two claims, (statement, expected, check) each: `id`-printed should fail, `id`-corrected hold."""
-        self.claim(f"{id}-printed", source, *printed[:2], needs=needs, misprint=True)(printed[2])
-        self.claim(f"{id}-corrected", f"{source}, corrected", *corrected[:2], needs=needs)(corrected[2])
+    ) -> Callable[[Check], Check]:
+        """Declare two claims, (statement, expected) each: `id`-printed should fail, `id`-corrected hold.
+
+        Decorates the check of both. Its first argument is True for what is printed, False for what is right.
+        """
+
+        def declare(check: Check) -> Check:
+            self.claim(f"{id}-printed", source, *printed, needs=needs, misprint=True)(partial(check, True))
+            self.claim(f"{id}-corrected", f"{source}, corrected", *corrected, needs=needs)(partial(check, False))
+            return check
+
+        return declare
 
     def matching(self, pattern: str) -> tuple[list[Figure], list[Claim]]:
         """The figures and claims whose ids a pattern like fig4* fits; at least one."""

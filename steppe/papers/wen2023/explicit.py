@@ -93,7 +93,7 @@ def worst_flattest(kind: str, *, d: int = 12, n: int = 40, eps: float = 1e-5) ->
     unseen = cube(d)[~(cube(d)[:, None] == data.x[None]).all(axis=2).any(axis=1)]
     y = unseen[:, 0] * unseen[:, 1]
     if kind in ("bias", "sim-ln"):
-        rest = {"eps": eps} if kind == "sim-ln" else {}
+        rest: dict[str, Any] = {"eps": eps} if kind == "sim-ln" else {}
         params = memorising(data.x, data.y, **rest)
         bound = bounds.sim_ln(data.x, data.y, eps) if rest else bounds.two_layer_bias(data.x, data.y)
         trace, _ = measured(params, data.x, data.y, **rest)
