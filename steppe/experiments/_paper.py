@@ -4,7 +4,9 @@ A paper is declared in the order in which it is read. Adding a figure or a claim
 
     P = Paper("wen2023", "Sharpness minimization algorithms …", module=__name__)
 
-    fig4b = P.figure("fig4b", "bias, 1-SAM", runs={"paper": seeds(BIAS, 10), "smoke": seeds(SMALL, 2)}, show=CURVES)
+    @P.plot("fig4b", "bias, 1-SAM", panels, runs={"paper": seeds(BIAS, 10), "smoke": seeds(SMALL, 2)})
+    def fig4b(runs):
+        return {"title": …, "panels": […]}
 
     @P.claim("fig4b-attains-bound", "Figure 4b", "1-SAM reaches the bound.", "within 3%", needs=(fig4b,))
     def _(runs):
@@ -131,6 +133,17 @@ class Paper:
         )
         self.figures.append(figure)
         return figure
+
+    def plot(
+        self,
+        id: str,
+        title: str,
+        draw: Callable[[Mapping[str, Any]], Any],
+        *,
+        runs: Mapping[Scale, Sequence[Experiment]],
+    ) -> Callable[[Callable[[Sequence[Any]], Numbers]], Figure]:
+        """Declare a figure: decorates the function that makes its numbers from its runs, and becomes the figure."""
+        return lambda numbers: self.figure(id, title, runs=runs, show=Shown(numbers, draw))
 
     def claim(
         self,
