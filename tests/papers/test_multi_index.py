@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import subprocess
-import sys
 import types
 
 import numpy as np
@@ -313,11 +311,3 @@ def test_the_sizes_are_those_of_the_page():
     assert [(s.link, s.activation) for s in fig4 if s.seed == 0] == [
         ("linear", "relu"), ("linear", "linear"), ("quadratic-form", "relu"),
     ]  # fmt: skip
-
-
-def test_the_list_of_claims_imports_nothing_heavy():
-    def loaded(module):
-        code = f"import sys, {module}; print([m for m in ('jax', 'numpy', 'scipy', 'matplotlib') if m in sys.modules])"
-        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-
-    assert loaded("steppe.papers.multi_index") == loaded("steppe.figures")

@@ -125,7 +125,8 @@ PAPER.claim(
 )(partial(certified, "flattest_gap"))  # fmt: skip
 PAPER.claim(
     "flattest-s88", "Supplement XI, (S88)",
-    "The top eigenvector alone certifies the flattest implementation in all simulations.", "relative gap ≤ 1e-6", needs=ALL,
+    "The top eigenvector alone certifies the flattest implementation in all simulations.",
+    "relative gap ≤ 1e-6", needs=ALL,
 )(partial(certified, "top_gap"))  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: approximate interpolation, and descent to the flattest of all interpolators."""
+"""Beyond the paper: approximate interpolation, and descent on the inner weights to the flattest interpolators."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Shown
+from steppe.experiments import Experiment, Finding
 from steppe.papers.multi_index.scaling_laws import LAWS
-from steppe.papers.multi_index.setting import ACTIVATIONS, COLOURS, PAPER, Activation, label, model, rows, sigma
+from steppe.papers.multi_index.setting import ACTIVATIONS, COLOURS, PAPER, Activation, drawn, label, rows
 from steppe.store import Computed
 
 Runs = Sequence[Any]
@@ -41,13 +41,11 @@ class Approximate(Experiment, kind="multi-index/approximate"):
         return Computed(rows(names, self.seeds * len(self.shares), self._row, checkpoint), {}, {})
 
     def _row(self, k: int) -> dict[str, float]:
-        from steppe.data import multi_index
         from steppe.papers.multi_index import theory
 
         seed, which = divmod(k, len(self.shares))
-        rng, activation = np.random.default_rng([seed, 0]), sigma(self.activation)
-        link, U, _ = model("sum", self.activation, self.r, self.d, rng)
-        x, y, *_ = multi_index(link, U, self.n, noise=self.noise, key=rng)
+        rng = np.random.default_rng([seed, 0])
+        activation, link, U, x, y = drawn(self.activation, self.r, self.d, self.n, rng, noise=self.noise)
         W = theory.correlated(self.m, U, self.nu, key=rng)
         f = theory.features(W, x, activation)
         tau = self.shares[which] * self.noise * self.n**0.5
@@ -63,37 +61,29 @@ def by_share(run: Any, name: str) -> Any:
     return run.curves[name].reshape(-1, len(run.spec["shares"]))
 
 
-def relative_to_interpolation(runs: Runs) -> dict[str, Any]:
+@PAPER.plot(
+    "approximate", "approximate interpolation of noisy labels", figures.panels,
+    runs={"smoke": [Approximate(a, shares=(0.0, 0.4, 0.8, 1.0), d=10, n=50, m=200, seeds=2) for a in LAWS],
+          "paper": [Approximate(a) for a in LAWS]},
+)  # fmt: skip
+def approximate(runs: Runs) -> dict[str, Any]:
     panels = []
     for name, axis in (("flatness", "flatness / that at τ = 0"), ("loss", "population loss / that at τ = 0")):
         series = []
         for run, colour in zip(runs, ("blue", "orange"), strict=True):
             values = by_share(run, name)
             ratios = values / values[:, :1]
-            middle = np.median(ratios, axis=0)
-            error = [(middle - np.quantile(ratios, 0.1, axis=0)).tolist(),
-                     (np.quantile(ratios, 0.9, axis=0) - middle).tolist()]  # fmt: skip
-            series.append({"x": list(run.spec["shares"]), "y": middle.tolist(), "error": error, "kind": "points",
-                           "colour": colour, "label": label(run)})  # fmt: skip
+            middle, (low, high) = np.median(ratios, axis=0), np.quantile(ratios, (0.1, 0.9), axis=0)
+            error = [(middle - low).tolist(), (high - middle).tolist()]
+            series.append(figures.series(run.spec["shares"], middle, "points", colour, label(run), error=error))
         panels.append({"x": "τ / (noise √n)", "y": axis, "log": "y", "series": series})
     return {"title": "Beyond · approximate interpolation, ‖Φa − y‖ ≤ τ, noise 0.5", "panels": panels}
 
 
-APPROXIMATE = PAPER.figure(
-    "approximate",
-    "approximate interpolation of noisy labels",
-    runs={
-        "smoke": [Approximate(a, shares=(0.0, 0.4, 0.8, 1.0), d=10, n=50, m=200, seeds=2) for a in LAWS],
-        "paper": [Approximate(a) for a in LAWS],
-    },
-    show=Shown(relative_to_interpolation, figures.panels),
-)
-
-
 @PAPER.claim(
     "approximate-better", "Section 7, future work, ours",
-    "Under constant noise approximate interpolation generalises better than interpolation.",
-    "least loss over τ below 0.7 of that at τ = 0", needs=(APPROXIMATE,),
+    "With noise of constant size, approximate interpolation generalises better than interpolation.",
+    "least loss over τ over that at τ = 0 < 0.7", needs=(approximate,),
 )  # fmt: skip
 def noise_is_better_left(runs: Runs) -> Finding:
     """The median of the draws, for the activation that gains least."""
@@ -130,12 +120,10 @@ class Alternating(Experiment, kind="multi-index/alternating"):
     seed: int = 0
 
     def run(self, checkpoint: Any, progress: Any) -> Computed:
-        from steppe.data import multi_index
         from steppe.papers.multi_index import theory
 
-        rng, activation = np.random.default_rng([self.seed, 0]), sigma(self.activation)
-        link, U, _ = model("sum", self.activation, self.r, self.d, rng)
-        x, y, *_ = multi_index(link, U, self.n, noise=self.noise, key=rng)
+        rng = np.random.default_rng([self.seed, 0])
+        activation, link, U, x, y = drawn(self.activation, self.r, self.d, self.n, rng, noise=self.noise)
         W = theory.correlated(self.m, U, self.nu, key=rng)
         if self.bias:
             # As large as a coordinate of w, so that no direction is preferred.
@@ -169,33 +157,8 @@ class Alternating(Experiment, kind="multi-index/alternating"):
         return Computed({k: np.array(v) for k, v in columns.items()}, {"W": W, "a": best.a}, result)
 
 
-def descents(runs: Runs) -> dict[str, Any]:
-    """The first seed of every setting: a kind of line for noise and bias, a colour for the activation."""
-    kinds = {(False, True): "line", (False, False): "dotted", (True, True): "dashed"}
-    styles = {"line": "neither noise nor bias", "dotted": "noise 0.1", "dashed": "inner biases"}
-    panels = []
-    for name, axis in (
-        ("flatness", "flatness / Theorem 4"), ("loss", "population loss"), ("correlation", "‖Uw‖ of what counts"),
-    ):  # fmt: skip
-        series: list[dict[str, Any]] = []
-        for run in (run for run in runs if run.spec["seed"] == 0):
-            kind, activation = kinds[run.spec["bias"], run.spec["noise"] == 0], run.spec["activation"]
-            scale = run.result["teacher"] if name == "flatness" else 1.0
-            one = {"x": (run.curves["step"] + 1).tolist(), "y": (run.curves[name] / scale).tolist(),
-                   "kind": kind, "colour": COLOURS[activation]}  # fmt: skip
-            if name == "flatness" and kind == "line":
-                one["label"] = label(run)
-            if name == "loss" and activation == "relu":
-                one["label"] = styles[kind]
-            series.append(one)
-        log = "x" if name == "correlation" else "xy"
-        panels.append({"x": "1 + steps", "y": axis, "log": log, "series": series, "legend": "upper right"})
-    return {"title": "Beyond · descent on the inner weights too: what the flattest of all looks like", "panels": panels}
-
-
-FLATTEST = PAPER.figure(
-    "flattest",
-    "descent on the inner weights too",
+@PAPER.plot(
+    "flattest", "descent on the inner weights too", figures.panels,
     runs={
         "smoke": [
             Alternating(activation, bias=bias, d=8, n=24, m=60, rounds=5, rtol=1e-4)
@@ -209,14 +172,34 @@ FLATTEST = PAPER.figure(
             for seed in range(2)
         ],
     },
-    show=Shown(descents, figures.panels),
-)
+)  # fmt: skip
+def flattest(runs: Runs) -> dict[str, Any]:
+    """The first seed of every setting: a kind of line for noise and bias, a colour for the activation."""
+    kinds = {(False, True): "line", (False, False): "dotted", (True, True): "dashed"}
+    styles = {"line": "neither noise nor bias", "dotted": "noise 0.1", "dashed": "inner biases"}
+    panels = []
+    for name, axis in (
+        ("flatness", "flatness / Theorem 4"), ("loss", "population loss"), ("correlation", "‖Uw‖, weighted by cost"),
+    ):  # fmt: skip
+        series: list[dict[str, Any]] = []
+        for run in (run for run in runs if run.spec["seed"] == 0):
+            kind, activation = kinds[run.spec["bias"], run.spec["noise"] == 0], run.spec["activation"]
+            scale = run.result["teacher"] if name == "flatness" else 1.0
+            one = figures.series(run.curves["step"] + 1, run.curves[name] / scale, kind, COLOURS[activation])
+            if name == "flatness" and kind == "line":
+                one["label"] = label(run)
+            if name == "loss" and activation == "relu":
+                one["label"] = styles[kind]
+            series.append(one)
+        log = "x" if name == "correlation" else "xy"
+        panels.append({"x": "1 + steps", "y": axis, "log": log, "series": series, "legend": "upper right"})
+    return {"title": "Beyond · descent on the inner weights, towards the flattest of all", "panels": panels}
 
 
 @PAPER.claim(
     "flattest-of-all", "Section 7, ours",
-    "Descent on the inner weights too, from ν = 0.05, finds interpolators that generalise.",
-    "loss at its end ≤ 5% of that at its start, without noise", needs=(FLATTEST,),
+    "Descent on the inner weights as well, from ν = 0.05, finds interpolators that generalise.",
+    "without noise final loss ≤ 5% of the loss at the start", needs=(flattest,),
 )  # fmt: skip
 def descent_generalises(runs: Runs) -> Finding:
     """Without noise and bias: the loss at the end of the descent over that at its start, the largest."""
