@@ -22,7 +22,6 @@ from steppe.papers.conflicting_biases.theory.manifold import least_sharpness as 
 from steppe.papers.conflicting_biases.theory.risks import Folded as Folded
 from steppe.papers.conflicting_biases.theory.risks import LogNormal as LogNormal
 from steppe.papers.conflicting_biases.theory.risks import Moments as Moments
-from steppe.papers.conflicting_biases.theory.risks import expected_risk as expected_risk
 from steppe.papers.conflicting_biases.theory.risks import gaussian as gaussian
 from steppe.papers.conflicting_biases.theory.risks import min_norm as min_norm
 from steppe.papers.conflicting_biases.theory.risks import min_risk as min_risk
