@@ -129,11 +129,12 @@ def necessary(as_printed: bool, which: str) -> Finding:
 PAPER.misprint(
     "prop3.2-norm-signs", "Proposition 3.2 i, Lemma D.1 i",
     printed=("For x of any signs the least norm is supported where |xᵢ| is largest.", "in every example"),
-    corrected=("… where xᵢ is largest in modulus among the entries with the sign of y.", "in every example"),
+    corrected=("For x of any signs the least norm is supported where |xᵢ| is largest among the entries with y's sign.",
+               "in every example"),
 )(partial(necessary, which="norm"))  # fmt: skip
 PAPER.claim(
     "prop3.2-sharpness", "Proposition 3.2 ii, Eq. 7",
-    "For any x the least sharpness is supported where xᵢ is smallest in modulus among the entries with the sign of y.",
+    "For any x the least sharpness is supported where |xᵢ| is smallest among the entries with y's sign.",
     "in every example",
 )(partial(necessary, False, "sharpness"))  # fmt: skip
 

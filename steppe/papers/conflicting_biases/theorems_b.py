@@ -202,7 +202,7 @@ def stability_exception() -> Finding:
     "thmB.2-conditions", "section 3",
     printed=("The conditions of Theorem B.2 hold in the paper's study: 1/η is no eigenvalue of ∇²L on M.",
              "for every rate"),
-    corrected=("They hold iff η is not in [1/S_max, 1/S_min].", "for every rate"),
+    corrected=("The conditions of Theorem B.2 hold iff η is not in [1/S_max, 1/S_min].", "for every rate"),
 )  # fmt: skip
 def stability_conditions(as_printed: bool) -> Finding:
     """The share of rates up to the limit of M for which 1/η is no eigenvalue of ∇²L at any stationary point."""

@@ -10,22 +10,9 @@ import steppe
 from steppe.experiments import Figure, Finding, Shown
 from steppe.figures import memorising, neurons
 from steppe.papers.wen2023 import explicit
+from steppe.papers.wen2023 import run_claims as claim
 from steppe.papers.wen2023._paper import PAPER, training_figure
-from steppe.papers.wen2023.run_claims import (
-    NEARLY,
-    PERFECT,
-    accuracy,
-    claim_accuracy_falls,
-    claim_attains_bound,
-    claim_flatter_and_worse,
-    claim_generalises,
-    claim_peak,
-    claim_trace_falls,
-    last,
-    of_paper_size,
-    ratio,
-    spread,
-)
+from steppe.papers.wen2023.run_claims import NEARLY, PERFECT, accuracy, last, of_paper_size, ratio, spread
 from steppe.papers.wen2023.theory import bounds, generalising
 from steppe.papers.wen2023.training import Training, gd, sam
 
@@ -36,9 +23,9 @@ fig1a = training_figure(
 )
 fig1b = training_figure("fig1b", "no bias, 1-SAM", Training("no-bias", (sam(0.01, 0.05, 1e5),)), smoke=(4_000,))
 
-claim_generalises(fig1a, "Figure 1a", "Without bias, GD with weight decay", PERFECT)
-claim_generalises(fig1b, "Figure 1b, Theorem 3.1", "Without bias, 1-SAM", PERFECT)
-claim_trace_falls(fig1a)
+claim.generalises(fig1a, "Figure 1a", "Without bias, GD with weight decay", PERFECT)
+claim.generalises(fig1b, "Figure 1b, Theorem 3.1", "Without bias, 1-SAM", PERFECT)
+claim.trace_falls(fig1a)
 
 
 @PAPER.claim(
@@ -61,7 +48,7 @@ fig2a_printed = training_figure(
     Training("sim-bn", (sam(0.005, 0.1, 2e4), sam(0.003, 1.0, 2e3))), smoke=(300, 50), smoke_seeds=1, paper_seeds=2,
 )  # fmt: skip
 
-claim_generalises(fig2a, "Figure 2a, Theorem 3.2", "With simplified BatchNorm, 1-SAM", NEARLY)
+claim.generalises(fig2a, "Figure 2a, Theorem 3.2", "With simplified BatchNorm, 1-SAM", NEARLY)
 
 
 def fits(runs: Sequence[Any]) -> Finding:
@@ -229,10 +216,10 @@ fig4b = training_figure(
     "fig4b", "bias, 1-SAM", Training("bias", (sam(0.01, 0.05, 2e5), sam(0.01, 0.1, 4e5))), smoke=(10_000, 30_000)
 )
 
-claim_flatter_and_worse(fig4a, fig4b, "Figure 4", "Bias")
-claim_accuracy_falls(fig4b, "Figure 4", "Bias")
-claim_attains_bound(fig4b, "Figure 4b, Theorem 4.1, section 6", "Bias", smaller=0.01)
-claim_peak(
+claim.flatter_and_worse(fig4a, fig4b, "Figure 4", "Bias")
+claim.accuracy_falls(fig4b, "Figure 4", "Bias")
+claim.attains_bound(fig4b, "Figure 4b, Theorem 4.1, section 6", "Bias", smaller=0.01)
+claim.peak(
     fig4b, "Figure 4, caption", "Bias: the generalisation of 1-SAM degenerates after 4,000 epochs.",
     stated=4_000, factor=4,
 )  # fmt: skip
@@ -281,7 +268,7 @@ fig5b = training_figure(
     smoke=(4_000, 4_000),
 )  # fmt: skip
 
-claim_flatter_and_worse(fig5a, fig5b, "Figure 5", "Softplus")
+claim.flatter_and_worse(fig5a, fig5b, "Figure 5", "Softplus")
 
 # Figure 6: simplified layer normalisation.
 
@@ -294,9 +281,9 @@ fig6b = training_figure(
     Training("sim-ln", tuple(sam(0.01, rho, 5e2, held=10.0) for rho in (0.1, 0.5, 1.0))), smoke=(500, 500, 500),
 )  # fmt: skip
 
-claim_generalises(fig6a, "Figure 6a", "With simplified LayerNorm, 1-SAM", NEARLY)
-claim_generalises(
+claim.generalises(fig6a, "Figure 6a", "With simplified LayerNorm, 1-SAM", NEARLY)
+claim.generalises(
     fig6b, "Figure 6b", "With simplified LayerNorm and the first layer's norm held, 1-SAM", NEARLY
 )  # fmt: skip
 _claim_title(5, "Simplified LayerNorm", fig6a, former=True)
-claim_attains_bound(fig6a, "Section 6, Theorem 5.1", "Simplified LayerNorm", smaller=0.1, own_outputs=False)
+claim.attains_bound(fig6a, "Section 6, Theorem 5.1", "Simplified LayerNorm", smaller=0.1, own_outputs=False)
