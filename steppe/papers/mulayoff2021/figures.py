@@ -103,7 +103,8 @@ def sharpness_panel(title: str, runs: Sequence[Any]) -> dict[str, Any]:
 
 @PAPER.plot("fig3", "sharpness against step size", figures.sharpness_curves, runs=MANY_RATES)
 def fig3(runs: Sequence[Any]) -> dict[str, Any]:
-    return {"title": "", "panels": [sharpness_panel("Fig. 3 · sharpness and step size", runs)]}
+    title = f"Fig. 3 · initialisation × {runs[0].spec['scale']:g}"
+    return {"title": "", "panels": [sharpness_panel(title, runs)]}
 
 
 @PAPER.plot("smoothness", "smoothness against step size, with the bound 1/η − ½", figures.smoothness, runs=MANY_RATES)

@@ -45,8 +45,9 @@ def scatter(title: str) -> Shown:
 
     def numbers(runs: Runs) -> dict[str, Any]:
         panels = [panel(group) for group in groups(runs)]
-        starts = range(0, len(panels), PANELS_IN_A_ROW)
-        return {"title": title, "rows": [panels[k : k + PANELS_IN_A_ROW] for k in starts]}
+        starts, s = range(0, len(panels), PANELS_IN_A_ROW), runs[0].spec
+        sizes = f"d = {s['d']}, n = {s['n']}, m = {s['m']}"
+        return {"title": f"{title}\n{sizes}", "rows": [panels[k : k + PANELS_IN_A_ROW] for k in starts]}
 
     return Shown(numbers, figures.flatness_loss)
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 import steppe
-from steppe.experiments import Figure, Finding, Shown
+from steppe.experiments import Figure, Finding
 from steppe.figures import memorising, neurons
 from steppe.papers.wen2023 import explicit
 from steppe.papers.wen2023 import run_claims as claim
-from steppe.papers.wen2023._paper import PAPER, training_figure
+from steppe.papers.wen2023._paper import PAPER, honest, training_figure
 from steppe.papers.wen2023.run_claims import NEARLY, PERFECT, accuracy, last, of_paper_size, ratio, spread
 from steppe.papers.wen2023.theory import bounds, generalising
 from steppe.papers.wen2023.training import Training, gd, sam
@@ -112,17 +112,14 @@ def longest_neurons(W1: Any) -> dict[str, Any]:
     return {"rows": rows, "columns": np.linalg.norm(W1, axis=0).tolist()}
 
 
-def neuron_table(runs: Sequence[Any]) -> dict[str, Any]:
-    return {
-        "title": "Fig. 2b · the four longest neurons, and what the inputs weigh",
-        "runs": [
-            {"seed": e.spec["seed"], "neurons": e.params["W1"][:, :2].tolist()} | longest_neurons(e.params["W1"])
-            for e in runs
-        ],
-    }
-
-
-fig2b = PAPER.figure("fig2b", "the neurons of figure 2a", runs=fig2a.runs, show=Shown(neuron_table, neurons))
+@PAPER.plot("fig2b", "the neurons of figure 2a", neurons, runs=fig2a.runs)
+def fig2b(runs: Sequence[Any]) -> dict[str, Any]:
+    shown = [
+        {"seed": e.spec["seed"], "neurons": e.params["W1"][:, :2].tolist()} | longest_neurons(e.params["W1"])
+        for e in runs
+    ]
+    title = "Fig. 2b · the four longest neurons, and the weight of each input"
+    return {"title": honest(title, runs, fig2a.runs["paper"]), "runs": shown}
 
 
 @PAPER.claim(
@@ -159,7 +156,8 @@ def long_columns(runs: Sequence[Any]) -> Finding:
 # Figure 3: a memorising net of theorem 4.1 on points of the unit circle. Nothing is trained.
 
 
-def memorising_net(_: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot("fig3", "a memorising net on the circle", memorising, runs={"smoke": (), "paper": ()})
+def fig3(_: Sequence[Any]) -> dict[str, Any]:
     """The output on a grid of the plane, the training points, and the line where each neuron begins to fire."""
     points, grid = 7, 181
     angles = 2 * np.pi * np.arange(points) / points + 0.35
@@ -179,11 +177,6 @@ def memorising_net(_: Sequence[Any]) -> dict[str, Any]:
         "b1": params["b1"].tolist(),
         "bound": bounds.two_layer_bias(x, y),
     }
-
-
-fig3 = PAPER.figure(
-    "fig3", "a memorising net on the circle", runs={"smoke": (), "paper": ()}, show=Shown(memorising_net, memorising)
-)
 
 
 @PAPER.claim(
