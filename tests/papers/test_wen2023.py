@@ -175,7 +175,7 @@ def test_eq_5_in_closed_form(d):
 
 @pytest.mark.parametrize("figure", TRAINED, ids=lambda f: f.id)
 def test_smaller_runs_are_named_in_the_title(figure):
-    """At smoke scale nets are narrower and trained for a shorter time: only the paper's own runs carry the bare name."""
+    """At smoke scale nets are narrower and trained for a shorter time: only the paper's own runs carry its name."""
     titles = {}
     for scale in ("smoke", "paper"):
         run = stand_in(FINE, SHARP, spec=dataclasses.asdict(figure.runs[scale][0]))

@@ -9,7 +9,9 @@ from steppe import figures
 from steppe.experiments import Finding
 from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, Example, converged, even, example_of
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import arc, kkt_points, risk
+from steppe.papers.conflicting_biases.theory.kkt import kkt_points
+from steppe.papers.conflicting_biases.theory.manifold import arc
+from steppe.papers.conflicting_biases.theory.risks import risk
 
 # Four rates below η_c and eight above, as in figure 16; in units of η₁.
 PLANES = DiagonalSweep((0.3, 0.55, 0.8, 0.95, 1.05, 1.15, 1.25, 1.37, 1.5, 1.65, 1.8, 2.0), iterates=800)

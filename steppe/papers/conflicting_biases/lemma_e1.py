@@ -8,15 +8,10 @@ import numpy as np
 
 from steppe.experiments import Finding
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import (
-    Manifold,
-    kkt_points,
-    least_risk,
-    least_sharpness,
-    multipliers,
-    printed,
-    risk,
-)
+from steppe.papers.conflicting_biases.theory import printed
+from steppe.papers.conflicting_biases.theory.kkt import kkt_points, least_risk, multipliers
+from steppe.papers.conflicting_biases.theory.manifold import Manifold, least_sharpness
+from steppe.papers.conflicting_biases.theory.risks import risk
 
 # A few operations on numbers of order 1 in double precision, some of them small differences.
 _ROUNDING = 1e-9

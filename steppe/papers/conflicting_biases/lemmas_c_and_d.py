@@ -8,13 +8,13 @@ import numpy as np
 
 from steppe.experiments import Finding
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import (
+from steppe.papers.conflicting_biases.theory import printed
+from steppe.papers.conflicting_biases.theory.manifold import (
     Manifold,
     eighth_sharpness,
     half_norm,
     least_norm,
     least_sharpness,
-    printed,
 )
 
 # Sums and products of a few numbers of order 1 in double precision.

@@ -9,11 +9,16 @@ import numpy as np
 from steppe import figures
 from steppe.experiments import Finding, experiment
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import Folded, LogNormal, min_norm, min_risk, min_sharpness, printed
+from steppe.papers.conflicting_biases.theory import printed
 from steppe.papers.conflicting_biases.theory.risks import (
+    Folded,
+    LogNormal,
     log_rate,
     mean,
+    min_norm,
     min_norm_error,
+    min_risk,
+    min_sharpness,
     min_sharpness_error,
     ratios_to_max,
     single_entry_risk,

@@ -9,14 +9,8 @@ from steppe import figures
 from steppe.experiments import Finding, experiment
 from steppe.papers.conflicting_biases.diagonal_runs import Example
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import (
-    Manifold,
-    arc,
-    excess_rate,
-    flattest,
-    flow_limit,
-    least_sharpness,
-)
+from steppe.papers.conflicting_biases.theory.flow import excess_rate, flow_limit
+from steppe.papers.conflicting_biases.theory.manifold import Manifold, arc, flattest, least_sharpness
 from steppe.store import Computed
 
 # Theorem B.1.

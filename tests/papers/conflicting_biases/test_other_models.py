@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from steppe.check import ArgumentError
 from steppe.networks import two_factor_problem
-from steppe.papers.conflicting_biases.theory import Manifold
+from steppe.papers.conflicting_biases.theory.manifold import Manifold
 from steppe.papers.conflicting_biases.theory.other_models import (
     EDGE,
     ESCAPE,
