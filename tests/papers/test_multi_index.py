@@ -9,13 +9,13 @@ import pytest
 
 from steppe.activations import quadratic
 from steppe.papers.multi_index import PAPER, inner_biases, lemmas
-from steppe.papers.multi_index.beyond import Alternating, Approximate
+from steppe.papers.multi_index.beyond import alternating, approximated
 from steppe.papers.multi_index.every_interpolator import ALL
 from steppe.papers.multi_index.figures_2_to_4 import FIG2, FIG3, FIG4
 from steppe.papers.multi_index.interpolators import COLUMNS, Interpolators, groups
-from steppe.papers.multi_index.scaling_laws import Scaling
+from steppe.papers.multi_index.scaling_laws import scaling
 from steppe.papers.multi_index.setting import ACTIVATIONS, exponent
-from steppe.papers.multi_index.theorem_3 import Generalising
+from steppe.papers.multi_index.theorem_3 import generalising
 from steppe.store import Store
 
 CLAIMS = {c.id: c for c in PAPER.claims}
@@ -219,11 +219,13 @@ TINY = {
     "fig4": [
         dataclasses.replace(s, d=8, n=12, m=40, count=3, fresh=50, r=min(s.r, 2)) for s in FIG4.runs["smoke"]
     ],
-    "scaling": [Scaling(a, d=(8, 12), n=(12, 16), m=(36, 48), seeds=2) for a in ("relu", "quadratic")],
-    "rate": [Generalising(a, d=(8, 12), n=(12, 16), m=(48, 64), seeds=2) for a in ("relu", "quadratic")],
-    "approximate": [Approximate(a, shares=(0.0, 1.0), d=8, n=12, m=48, seeds=2) for a in ("relu", "quadratic")],
+    "scaling": [scaling(activation=a, d=(8, 12), n=(12, 16), m=(36, 48), seeds=2) for a in ("relu", "quadratic")],
+    "rate": [generalising(activation=a, d=(8, 12), n=(12, 16), m=(48, 64), seeds=2) for a in ("relu", "quadratic")],
+    "approximate": [
+        approximated(activation=a, shares=(0.0, 1.0), d=8, n=12, m=48, seeds=2) for a in ("relu", "quadratic")
+    ],
     "alternating": [
-        Alternating(a, bias=bias, d=6, n=10, m=40, rounds=2, steps=3, fresh=50, rtol=1e-3)
+        alternating(activation=a, bias=bias, d=6, n=10, m=40, rounds=2, steps=3, fresh=50, rtol=1e-3)
         for a in ("relu", "quadratic") for bias in (False, True)
     ],
 }  # fmt: skip

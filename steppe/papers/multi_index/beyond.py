@@ -1,13 +1,12 @@
 """Beyond the paper: approximate interpolation, and descent on the inner weights to the flattest interpolators."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding
+from steppe.experiments import Finding, experiment
 from steppe.papers.multi_index.scaling_laws import LAWS
 from steppe.papers.multi_index.setting import ACTIVATIONS, COLOURS, PAPER, Activation, drawn, label, rows
 from steppe.store import Computed
@@ -17,43 +16,33 @@ Runs = Sequence[Any]
 # Approximate interpolation.
 
 
-@dataclass(frozen=True)
-class Approximate(Experiment, kind="multi-index/approximate"):
+@experiment("multi-index/approximate")
+def approximated(
+    checkpoint: Any, progress: Any, *, activation: Activation = "relu",
+    shares: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2), nu: float = 0.5, r: int = 1,
+    noise: float = 0.5, d: int = 30, n: int = 150, m: int = 600, seeds: int = 10, rtol: float = 1e-5,
+) -> Computed:  # fmt: skip
     """‖Φa − y‖ ≤ τ for labels with noise of standard deviation `noise` and inner weights of correlation ν.
 
-    One row for each seed and each `share` = τ/(noise √n): at 1 the residual is as large as the noise. The population
+    One row for each seed and each share = τ/(noise √n): at 1 the residual is as large as the noise. The population
     loss excludes the noise.
     """
+    from steppe.papers.multi_index import theory
 
-    activation: Activation
-    shares: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2)
-    nu: float = 0.5
-    r: int = 1
-    noise: float = 0.5
-    d: int = 30
-    n: int = 150
-    m: int = 600
-    seeds: int = 10
-    rtol: float = 1e-5
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        names = ("seed", "share", "flatness", "lower", "residual", "loss")
-        return Computed(rows(names, self.seeds * len(self.shares), self._row, checkpoint), {}, {})
-
-    def _row(self, k: int) -> dict[str, float]:
-        from steppe.papers.multi_index import theory
-
-        seed, which = divmod(k, len(self.shares))
+    def row(k: int) -> dict[str, float]:
+        seed, which = divmod(k, len(shares))
         rng = np.random.default_rng([seed, 0])
-        activation, link, U, x, y = drawn(self.activation, self.r, self.d, self.n, rng, noise=self.noise)
-        W = theory.correlated(self.m, U, self.nu, key=rng)
-        f = theory.features(W, x, activation)
-        tau = self.shares[which] * self.noise * self.n**0.5
-        best = theory.flattest_interpolator(f.phi, y, f.q, f.p, tau=tau, rtol=self.rtol)
+        act, link, U, x, y = drawn(activation, r, d, n, rng, noise=noise)
+        W = theory.correlated(m, U, nu, key=rng)
+        f = theory.features(W, x, act)
+        best = theory.flattest_interpolator(f.phi, y, f.q, f.p, tau=shares[which] * noise * n**0.5, rtol=rtol)
         return {
-            "seed": seed, "share": self.shares[which], "flatness": best.flatness, "lower": best.lower,
-            "residual": best.residual, "loss": theory.population_loss(W, best.a, activation, link, U),
+            "seed": seed, "share": shares[which], "flatness": best.flatness, "lower": best.lower,
+            "residual": best.residual, "loss": theory.population_loss(W, best.a, act, link, U),
         }  # fmt: skip
+
+    names = ("seed", "share", "flatness", "lower", "residual", "loss")
+    return Computed(rows(names, seeds * len(shares), row, checkpoint), {}, {})
 
 
 def by_share(run: Any, name: str) -> Any:
@@ -63,8 +52,8 @@ def by_share(run: Any, name: str) -> Any:
 
 @PAPER.plot(
     "approximate", "approximate interpolation of noisy labels", figures.panels,
-    runs={"smoke": [Approximate(a, shares=(0.0, 0.4, 0.8, 1.0), d=10, n=50, m=200, seeds=2) for a in LAWS],
-          "paper": [Approximate(a) for a in LAWS]},
+    runs={"smoke": [approximated(activation=a, shares=(0.0, 0.4, 0.8, 1.0), d=10, n=50, m=200, seeds=2) for a in LAWS],
+          "paper": [approximated(activation=a) for a in LAWS]},
 )  # fmt: skip
 def approximate(runs: Runs) -> dict[str, Any]:
     panels = []
@@ -98,75 +87,61 @@ def noise_is_better_left(runs: Runs) -> Finding:
 # The flattest of all interpolators: descent on the inner weights too.
 
 
-@dataclass(frozen=True)
-class Alternating(Experiment, kind="multi-index/alternating"):
+@experiment("multi-index/alternating")
+def alternating(
+    checkpoint: Any, progress: Any, *, activation: Activation = "relu", bias: bool = False, noise: float = 0.0,
+    r: int = 1, d: int = 20, n: int = 100, m: int = 300, nu: float = 0.05, rounds: int = 20, steps: int = 10,
+    fresh: int = 4000, rtol: float = 1e-5, seed: int = 0,
+) -> Computed:  # fmt: skip
     """Descent from inner weights of correlation ν in `rounds` of `steps` steps; a row at the start and for each round.
 
     With `bias` an example is (x, 1) and an inner weight (w, b) of unit norm; the flatness then has ‖(x, 1)‖, as in D.6.
     """
+    from steppe.papers.multi_index import theory
 
-    activation: Activation
-    bias: bool = False
-    noise: float = 0.0
-    r: int = 1
-    d: int = 20
-    n: int = 100
-    m: int = 300
-    nu: float = 0.05
-    rounds: int = 20
-    steps: int = 10
-    fresh: int = 4000
-    rtol: float = 1e-5
-    seed: int = 0
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        from steppe.papers.multi_index import theory
-
-        rng = np.random.default_rng([self.seed, 0])
-        activation, link, U, x, y = drawn(self.activation, self.r, self.d, self.n, rng, noise=self.noise)
-        W = theory.correlated(self.m, U, self.nu, key=rng)
-        if self.bias:
-            # As large as a coordinate of w, so that no direction is preferred.
-            W = np.column_stack([W, rng.standard_normal(self.m) / self.d**0.5])
-            W /= np.linalg.norm(W, axis=1, keepdims=True)
-        points = np.column_stack([x, np.ones(self.n)]) if self.bias else x
-        columns: dict[str, list[float]] = {"step": [], "flatness": [], "loss": [], "error": [], "correlation": []}
-        lr, step = 0.3, 0
-        for round_ in range(self.rounds + 1):
-            if round_ == 0:
-                f = theory.features(W, points, activation)
-                best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=self.rtol)
-            elif lr > 0:
-                done = theory.descend(points, y, W, activation, steps=self.steps, lr=lr, rtol=self.rtol)
-                W, best, lr, step = done.W, done.interpolator, done.lr, step + len(done.values) - 1
-            cost = theory.features(W, points, activation).q * np.abs(best.a) ** (2 - 2 / (activation.degree + 1))
-            inner, b = (W[:, :-1], W[:, -1]) if self.bias else (W, None)
-            fresh = theory.sampled_loss(inner, best.a, activation, link, U, b=b, n=self.fresh, key=1)
-            along = np.linalg.norm(inner @ U.T, axis=1)
-            columns["step"].append(step)
-            columns["flatness"].append(best.flatness)
-            columns["loss"].append(fresh.value)
-            columns["error"].append((fresh.upper - fresh.value) / 4)
-            columns["correlation"].append(float(cost @ along / cost.sum()))
-        teacher = theory.copies(link, U, self.m)
-        result = {
-            "bias": 0.0 if b is None else float(cost @ np.abs(b) / cost.sum()),
-            "teacher": theory.flatness(teacher, x, activation, b=np.zeros(self.m) if self.bias else None),
-            "pointwise": theory.pointwise(x, y, self.m, activation, bias=self.bias),
-        }
-        return Computed({k: np.array(v) for k, v in columns.items()}, {"W": W, "a": best.a}, result)
+    rng = np.random.default_rng([seed, 0])
+    act, link, U, x, y = drawn(activation, r, d, n, rng, noise=noise)
+    W = theory.correlated(m, U, nu, key=rng)
+    if bias:
+        # As large as a coordinate of w, so that no direction is preferred.
+        W = np.column_stack([W, rng.standard_normal(m) / d**0.5])
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+    points = np.column_stack([x, np.ones(n)]) if bias else x
+    columns: dict[str, list[float]] = {"step": [], "flatness": [], "loss": [], "error": [], "correlation": []}
+    lr, step = 0.3, 0
+    for round_ in range(rounds + 1):
+        if round_ == 0:
+            f = theory.features(W, points, act)
+            best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=rtol)
+        elif lr > 0:
+            done = theory.descend(points, y, W, act, steps=steps, lr=lr, rtol=rtol)
+            W, best, lr, step = done.W, done.interpolator, done.lr, step + len(done.values) - 1
+        cost = theory.features(W, points, act).q * np.abs(best.a) ** (2 - 2 / (act.degree + 1))
+        inner, b = (W[:, :-1], W[:, -1]) if bias else (W, None)
+        sampled = theory.sampled_loss(inner, best.a, act, link, U, b=b, n=fresh, key=1)
+        along = np.linalg.norm(inner @ U.T, axis=1)
+        error = (sampled.upper - sampled.value) / 4
+        found = (step, best.flatness, sampled.value, error, float(cost @ along / cost.sum()))
+        for column, value in zip(columns.values(), found, strict=True):
+            column.append(value)
+    result = {
+        "bias": 0.0 if b is None else float(cost @ np.abs(b) / cost.sum()),
+        "teacher": theory.flatness(theory.copies(link, U, m), x, act, b=np.zeros(m) if bias else None),
+        "pointwise": theory.pointwise(x, y, m, act, bias=bias),
+    }
+    return Computed({k: np.array(v) for k, v in columns.items()}, {"W": W, "a": best.a}, result)
 
 
 @PAPER.plot(
     "flattest", "descent on the inner weights too", figures.panels,
     runs={
         "smoke": [
-            Alternating(activation, bias=bias, d=8, n=24, m=60, rounds=5, rtol=1e-4)
+            alternating(activation=activation, bias=bias, d=8, n=24, m=60, rounds=5, rtol=1e-4)
             for bias in (False, True)
             for activation in LAWS
         ],
         "paper": [
-            Alternating(activation, bias=bias, noise=noise, seed=seed)
+            alternating(activation=activation, bias=bias, noise=noise, seed=seed)
             for bias, noise in ((False, 0.0), (False, 0.1), (True, 0.0))
             for activation in ACTIVATIONS
             for seed in range(2)

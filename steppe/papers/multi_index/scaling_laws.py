@@ -2,20 +2,19 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Scale, Shown
+from steppe.experiments import Experiment, Finding, Scale, Shown, experiment
 from steppe.papers.multi_index.setting import (
     PAPER,
     Activation,
     Law,
     degree,
-    drawn,
+    drawn_at,
     exponent,
     fitted,
     interpolated,
@@ -37,47 +36,37 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Scaling(Experiment, kind="multi-index/scaling"):
+@experiment("multi-index/scaling")
+def scaling(
+    checkpoint: Any, progress: Any, *, activation: Activation = "relu", d: tuple[int, ...] = (),
+    n: tuple[int, ...] = (), m: tuple[int, ...] = (), nu: float = 0.3, seeds: int = 10, rtol: float = 1e-5,
+) -> Computed:  # fmt: skip
     """A single-index model of the activation without noise, at sizes (d, n, m), with `seeds` draws for each size."""
+    from steppe.papers.multi_index import theory
 
-    activation: Activation
-    d: tuple[int, ...]
-    n: tuple[int, ...]
-    m: tuple[int, ...]
-    nu: float = 0.3
-    seeds: int = 10
-    rtol: float = 1e-5
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        return Computed(rows(COLUMNS, self.seeds * len(self.d), self._row, checkpoint), {}, {})
-
-    def _row(self, k: int) -> dict[str, float]:
-        from steppe.papers.multi_index import theory
-
-        size, seed = divmod(k, self.seeds)
-        d, n, m = self.d[size], self.n[size], self.m[size]
-        rng = np.random.default_rng([seed, d, n, m])
-        activation, link, U, x, y = drawn(self.activation, 1, d, n, rng)
-        W = theory.within(m, theory.tilted(U, self.nu, key=rng), key=rng)
-        f = theory.features(W, x, activation)
+    def row(k: int) -> dict[str, float]:
+        at, rng, act, link, U, x, y = drawn_at(k, seeds, activation, d, n, m)
+        W = theory.within(at["m"], theory.tilted(U, nu, key=rng), key=rng)
+        f = theory.features(W, x, act)
         values = np.linalg.svd(f.phi, compute_uv=False)
-        row = dict.fromkeys(COLUMNS, math.nan) | {
-            "d": d, "n": n, "m": m, "seed": seed, "exists": 0.0, "alignment": theory.alignment(W, U),
-            "teacher": theory.flatness(theory.copies(link, U, m), x, activation),
-            "pointwise": theory.pointwise(x, y, m, activation), "q_low": f.q.min(), "q_high": f.q.max(),
+        found = dict.fromkeys(COLUMNS, math.nan) | at | {
+            "exists": 0.0, "alignment": theory.alignment(W, U),
+            "teacher": theory.flatness(theory.copies(link, U, at["m"]), x, act),
+            "pointwise": theory.pointwise(x, y, at["m"], act), "q_low": f.q.min(), "q_high": f.q.max(),
             "singular_1": values[0], "singular_2": values[1], "singular_n": values[-1],
         }  # fmt: skip
         try:
-            best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=self.rtol)
+            best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=rtol)
         except theory.NoInterpolatorError:
-            return row
+            return found
         least = theory.least_norm(f.phi, y)
-        return row | {
+        return found | {
             "exists": 1.0, "bad": best.flatness, "bad_lower": best.lower, "bad_norm": float(least @ least),
             "bad_largest": float(np.abs(least).max()), "lemma5": theory.from_least_norm(f, y, a=least),
-            "bad_loss": theory.population_loss(W, best.a, activation, link, U),
+            "bad_loss": theory.population_loss(W, best.a, act, link, U),
         }  # fmt: skip
+
+    return Computed(rows(COLUMNS, seeds * len(d), row, checkpoint), {}, {})
 
 
 # Quadratic neurons span d(d + 1)/2 dimensions: n stays well below that.
@@ -97,10 +86,10 @@ def sample_and_width(n: tuple[int, ...], d: int) -> dict[str, Any]:
     return {"d": (d,) * len(n), "n": n, "m": tuple(4 * k for k in n)}
 
 
-def at_each_scale(smoke: dict[str, Any], paper: dict[str, Any]) -> dict[Scale, list[Scaling]]:
+def at_each_scale(smoke: dict[str, Any], paper: dict[str, Any]) -> dict[Scale, list[Experiment]]:
     return {
-        "smoke": [Scaling(activation, **smoke, seeds=4) for activation in LAWS],
-        "paper": [Scaling(activation, **paper) for activation in LAWS],
+        "smoke": [scaling(activation=a, **smoke, seeds=4) for a in LAWS],
+        "paper": [scaling(activation=a, **paper) for a in LAWS],
     }
 
 

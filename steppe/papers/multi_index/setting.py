@@ -62,6 +62,19 @@ def drawn(activation: Activation, r: int, d: int, n: int, rng: Any, *, noise: fl
     return sigma(activation), link, U, x, y
 
 
+def drawn_at(
+    k: int, seeds: int, activation: Activation, d: Any, n: Any, m: Any, *, r: int = 1, level: float = 0.0
+) -> tuple[Any, ...]:
+    """The k-th draw of `seeds` at each of the sizes (d, n, m): ({"d", "n", "m", "seed"}, rng, σ, link, U, x, y).
+
+    The labels have noise of variance level/n.
+    """
+    size, seed = divmod(k, seeds)
+    at = {"d": d[size], "n": n[size], "m": m[size], "seed": seed}
+    rng = np.random.default_rng([seed, d[size], n[size], m[size]])
+    return at, rng, *drawn(activation, r, d[size], n[size], rng, noise=(level / n[size]) ** 0.5)
+
+
 def _relu(z: Any) -> Any:
     return z * (z > 0)
 

@@ -1,20 +1,19 @@
 """Theorem 3, Lemma 13, Proposition 2: flattest interpolators of slightly noisy labels, as the sample grows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding
+from steppe.experiments import Finding, experiment
 from steppe.papers.multi_index.scaling_laws import GROWN, LAWS, in_proportion
 from steppe.papers.multi_index.setting import (
     MARGIN,
     PAPER,
     Activation,
-    drawn,
+    drawn_at,
     exponent,
     fitted,
     label,
@@ -37,57 +36,47 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Generalising(Experiment, kind="multi-index/generalising"):
+@experiment("multi-index/generalising")
+def generalising(
+    checkpoint: Any, progress: Any, *, activation: Activation = "relu", d: tuple[int, ...] = (),
+    n: tuple[int, ...] = (), m: tuple[int, ...] = (), r: int = 1, level: float = 0.1, budget: float = 2.0, seeds: int = 10,
+    rtol: float = 1e-5,
+) -> Computed:  # fmt: skip
     """Half of the inner weights are the link's directions, the others random; the label noise has variance level/n."""
+    from steppe.papers.multi_index import theory
 
-    activation: Activation
-    d: tuple[int, ...]
-    n: tuple[int, ...]
-    m: tuple[int, ...]
-    r: int = 1
-    level: float = 0.1
-    budget: float = 2.0
-    seeds: int = 10
-    rtol: float = 1e-5
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        return Computed(rows(COLUMNS, self.seeds * len(self.d), self._row, checkpoint), {}, {})
-
-    def _row(self, k: int) -> dict[str, float]:
-        from steppe.papers.multi_index import theory
-
-        size, seed = divmod(k, self.seeds)
-        d, n, m = self.d[size], self.n[size], self.m[size]
-        rng = np.random.default_rng([seed, d, n, m])
-        activation, link, U, x, y = drawn(self.activation, self.r, d, n, rng, noise=(self.level / n) ** 0.5)
-        extra = theory.within(m - m // 2, np.eye(d), key=rng)
-        both = theory.patched(theory.copies(link, U, m // 2), extra, x, y, activation)
-        f = theory.features(both.W, x, activation)
-        best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=self.rtol)
-        spoiled = theory.spoiled(both.W, best.a, f, activation, flatness=self.budget * best.flatness)
+    def row(k: int) -> dict[str, float]:
+        at, rng, act, link, U, x, y = drawn_at(k, seeds, activation, d, n, m, r=r, level=level)
+        width = at["m"]
+        extra = theory.within(width - width // 2, np.eye(at["d"]), key=rng)
+        both = theory.patched(theory.copies(link, U, width // 2), extra, x, y, act)
+        f = theory.features(both.W, x, act)
+        best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=rtol)
+        spoiled = theory.spoiled(both.W, best.a, f, act, flatness=budget * best.flatness)
         one = np.vstack([U[:1], extra])
-        g = theory.features(one, x, activation)
-        alone = theory.flattest_interpolator(g.phi, activation(x @ U[0]), g.q, g.p, rtol=self.rtol)
-        single, *_ = model("sum", self.activation, 1, d, rng)
+        g = theory.features(one, x, act)
+        alone = theory.flattest_interpolator(g.phi, act(x @ U[0]), g.q, g.p, rtol=rtol)
+        single, *_ = model("sum", activation, 1, at["d"], rng)
 
         def loss(a: Any) -> float:
-            return theory.population_loss(both.W, a, activation, link, U)
+            return theory.population_loss(both.W, a, act, link, U)
 
-        return {
-            "d": d, "n": n, "m": m, "seed": seed, "flatness": best.flatness, "lower": best.lower,
-            "teacher": theory.flatness(theory.copies(link, U, m), x, activation), "loss": loss(best.a),
+        return at | {
+            "flatness": best.flatness, "lower": best.lower, "loss": loss(best.a),
+            "teacher": theory.flatness(theory.copies(link, U, width), x, act),
             "largest": float(np.abs(best.a).max()), "patched": float(f.q @ np.abs(both.a) ** f.p),
             "patched_loss": loss(both.a), "patched_largest": float(np.abs(both.a).max()),
             "spoiled_loss": loss(spoiled), "alone": alone.flatness, "alone_largest": float(np.abs(alone.a).max()),
-            "alone_loss": theory.population_loss(one, alone.a, activation, single, U[:1]),
+            "alone_loss": theory.population_loss(one, alone.a, act, single, U[:1]),
         }  # fmt: skip
+
+    return Computed(rows(COLUMNS, seeds * len(d), row, checkpoint), {}, {})
 
 
 @PAPER.plot(
     "thm3", "population loss of flattest interpolators; balancedness", figures.panels,
-    runs={"smoke": [Generalising(a, d=(16, 32, 48), n=(32, 64, 96), m=(128, 256, 384), seeds=3) for a in LAWS],
-          "paper": [Generalising(a, **in_proportion(GROWN)) for a in LAWS]},
+    runs={"smoke": [generalising(activation=a, **in_proportion((16, 32, 48)), seeds=3) for a in LAWS],
+          "paper": [generalising(activation=a, **in_proportion(GROWN)) for a in LAWS]},
 )  # fmt: skip
 def thm3(runs: Runs) -> dict[str, Any]:
     panels, largest = [], []
