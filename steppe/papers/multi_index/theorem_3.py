@@ -39,8 +39,8 @@ COLUMNS = (
 @experiment("multi-index/generalising")
 def generalising(
     checkpoint: Any, progress: Any, *, activation: Activation = "relu", d: tuple[int, ...] = (),
-    n: tuple[int, ...] = (), m: tuple[int, ...] = (), r: int = 1, level: float = 0.1, budget: float = 2.0, seeds: int = 10,
-    rtol: float = 1e-5,
+    n: tuple[int, ...] = (), m: tuple[int, ...] = (), r: int = 1, level: float = 0.1, budget: float = 2.0,
+    seeds: int = 10, rtol: float = 1e-5,
 ) -> Computed:  # fmt: skip
     """Half of the inner weights are the link's directions, the others random; the label noise has variance level/n."""
     from steppe.papers.multi_index import theory

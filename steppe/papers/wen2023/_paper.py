@@ -29,8 +29,8 @@ def training_figure(
 ) -> Figure:
     """Declare a figure of one training run: loss, accuracy and trace against epochs, for several seeds.
 
-    At smoke scale stage k lasts smoke[k] epochs, stages beyond are left out, and the net is narrower: it behaves the
-    same within seconds.
+    At smoke scale stage k lasts smoke[k] epochs, later stages are left out, and the net is narrower: the same effects
+    show within seconds.
     """
     stages = tuple(replace(row, epochs=epochs) for row, epochs in zip(paper.stages, smoke, strict=False))
     small = replace(paper, stages=stages, width=smoke_width, test=4_000, per_decade=10)
@@ -97,10 +97,10 @@ def joint_figure(
 
 
 def split(figures: Sequence[Figure], runs: Sequence[Any]) -> list[list[Any]]:
-    """The runs of each figure. The number of runs shows which scale they are from."""
+    """The runs of each figure. The number of runs tells the scale."""
     for scale in ("smoke", "paper"):
         counts = [len(figure.runs[scale]) for figure in figures]
         if sum(counts) == len(runs):
             rest = iter(runs)
             return [[next(rest) for _ in range(count)] for count in counts]
-    raise AssertionError(f"{len(runs)} runs are those of no scale")
+    raise AssertionError(f"no scale has {len(runs)} runs")

@@ -49,7 +49,7 @@ def least_trace(problem: Any, w: Any) -> float:
 
 
 def _curvature(loss: str, f: Any) -> Any:
-    """ℓ″(f); it depends on the label for none of these losses."""
+    """ℓ″(f), which does not depend on the label for these losses."""
     if loss == "logistic":
         s = 1 / (1 + np.exp(-np.abs(f)))
         return s * (1 - s)
