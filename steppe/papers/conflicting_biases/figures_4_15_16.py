@@ -19,12 +19,7 @@ SMOKE, FULL = DiagonalSweep(even(0.2, 2.6, 121)), DiagonalSweep(even(0.2, 2.6, 9
 
 # Figure 4: four of the trajectories of figure 16, and the risk of figure 15.
 
-_FIGURE_4 = {
-    "b · flow-aligned": 0.55,
-    "c · past $\\eta_c$": 1.15,
-    "e · near the best": 1.37,
-    "f · too large": 1.8,
-}
+_FIGURE_4 = {"b · flow-aligned": 0.55, "c · past $\\eta_c$": 1.15, "e · near the best": 1.37, "f · too large": 1.8}
 
 
 @PAPER.plot(

@@ -148,10 +148,7 @@ def sufficient() -> Finding:
     rng, worst = np.random.default_rng(4), 0.0
     for x, y in examples(_DRAWS, positive=True, key=4):
         m = Manifold(x, y)
-        for extreme, measure in (
-            (least_norm(x, y), lambda w: np.sum(w**2)),
-            (least_sharpness(x, y), m.sharpness),
-        ):
+        for extreme, measure in ((least_norm(x, y), lambda w: np.sum(w**2)), (least_sharpness(x, y), m.sharpness)):
             w = np.zeros(len(x))
             w[extreme.support] = rng.normal(size=len(extreme.support))
             worst = max(worst, abs(float(measure(m.onto(w))) / extreme.value - 1))

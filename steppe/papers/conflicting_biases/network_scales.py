@@ -12,9 +12,7 @@ from steppe.papers.conflicting_biases.table_1 import Architecture, Data, Row, Se
 _RTOL: Mapping[Architecture, float] = {"vit": 1e-3, "resnet": 1e-3}
 # Rows whose grids would take a day at the paper's scale (500,000 steps of 13 GFLOP, a fourth of them at the smallest
 # rate): some rates of the fine grid, and some up to divergence.
-_THINNED: Mapping[str, tuple[float, ...]] = {
-    "fcn-tanh-cifar-10-5k-mse-0.1": (0.75, 1.0, 1.5, 2.0, 3.0, 8.0, 16.0),
-}
+_THINNED: Mapping[str, tuple[float, ...]] = {"fcn-tanh-cifar-10-5k-mse-0.1": (0.75, 1.0, 1.5, 2.0, 3.0, 8.0, 16.0)}
 
 # Laptop: width and depth. An FCN keeps a quarter of its width, so that wide stays wide and deep stays deep.
 _LAPTOP: Mapping[Architecture, tuple[int, int]] = {

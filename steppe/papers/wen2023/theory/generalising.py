@@ -33,13 +33,7 @@ def parity(d: int, coordinates: Sequence[int], *, depth: int = 2) -> Params:
 
 
 def junta(
-    support: Any,
-    labels: Any,
-    d: int,
-    radius: float,
-    *,
-    coordinates: Sequence[int] | None = None,
-    depth: int = 2,
+    support: Any, labels: Any, d: int, radius: float, *, coordinates: Sequence[int] | None = None, depth: int = 2
 ) -> Params:
     """The flattest net with f(x) = labels[j] wherever x[coordinates] = support[j], for inputs of norm `radius`.
 
