@@ -12,7 +12,7 @@ from steppe.papers.multi_index import PAPER, inner_biases, lemmas
 from steppe.papers.multi_index.beyond import alternating, approximated
 from steppe.papers.multi_index.every_interpolator import ALL
 from steppe.papers.multi_index.figures_2_to_4 import FIG2, FIG3, FIG4
-from steppe.papers.multi_index.interpolators import COLUMNS, Interpolators, groups
+from steppe.papers.multi_index.interpolators import COLUMNS, groups, interpolators
 from steppe.papers.multi_index.scaling_laws import scaling
 from steppe.papers.multi_index.setting import ACTIVATIONS, exponent
 from steppe.papers.multi_index.theorem_3 import generalising
@@ -213,7 +213,7 @@ def test_memorising_is_flatter_than_the_teacher():
 
 TINY = {
     "section 6": [
-        Interpolators(activation=a, noise=noise, d=6, n=12, m=48, count=4, seed=seed, fresh=50)
+        interpolators(activation=a, noise=noise, d=6, n=12, m=48, count=4, seed=seed, fresh=50)
         for noise in (0.0, 0.1) for a in ACTIVATIONS for seed in (0, 1)
     ],
     "fig4": [
@@ -264,7 +264,7 @@ def test_a_run_is_what_the_theory_computes(tiny):
 
 def test_infeasible_systems_are_data():
     """Linear activations span d dimensions: none fits noise."""
-    spec = Interpolators(link="linear", activation="linear", noise=0.1, d=4, n=10, m=20, count=2, fresh=50)
+    spec = interpolators(link="linear", activation="linear", noise=0.1, d=4, n=10, m=20, count=2, fresh=50)
     computed = spec.compute(None, None)
     assert computed.result["missing"] == 2
     assert not computed.curves["exists"].any()
@@ -274,7 +274,7 @@ def test_infeasible_systems_are_data():
 
 def test_a_killed_run_goes_on(tmp_path):
     """It continues from the rows of its checkpoint, to the same bits."""
-    spec = Interpolators(d=5, n=8, m=24, count=4, fresh=50)
+    spec = interpolators(d=5, n=8, m=24, count=4, fresh=50)
 
     class KilledError(Exception):
         pass

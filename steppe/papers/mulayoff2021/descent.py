@@ -148,7 +148,7 @@ def measured(params: Mapping[str, Any], x: Any, lr: float) -> dict[str, float]:
         "upper_sharpness_most": upper.upper,
         "entry": entry,
         "theorem_2": theory.theorem_2(lr, entry, modes.crowd, len(inputs)),
-        "excursion": theory.excursion(modes, lr, starts=8, steps=100).worst,
+        "excursion": theory.excursion(modes, lr, starts=8, steps=100),
     }
     return {name: float(values[name]) for name in COLUMNS}
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from steppe import figures
 from steppe.experiments import Finding, Scale, Shown, seeds
-from steppe.papers.multi_index.interpolators import Group, Interpolators, groups
+from steppe.papers.multi_index.interpolators import Group, groups, interpolators
 from steppe.papers.multi_index.setting import ACTIVATIONS, PAPER, Activation
 
 Runs = Sequence[Any]
@@ -20,7 +20,7 @@ PANELS_IN_A_ROW = 3
 FLOOR = 1e-16
 
 
-def at_each_scale(*settings: Interpolators, **smoke: Any) -> dict[Scale, list[Interpolators]]:
+def at_each_scale(*settings: Any, **smoke: Any) -> dict[Scale, list[Any]]:
     """Every setting with ten seeds at paper scale; with one seed and small sizes at smoke scale, changed by `smoke`."""
     small = {"d": 20, "n": 64, "m": 256, "count": 6} | smoke
     return {
@@ -29,13 +29,13 @@ def at_each_scale(*settings: Interpolators, **smoke: Any) -> dict[Scale, list[In
     }
 
 
-def without_and_with_noise(r: int) -> list[Interpolators]:
-    return [Interpolators(activation=a, r=r, noise=noise) for noise in (0.0, NOISE) for a in ACTIVATIONS]
+def without_and_with_noise(r: int) -> list[Any]:
+    return [interpolators(activation=a, r=r, noise=noise) for noise in (0.0, NOISE) for a in ACTIVATIONS]
 
 
-def strong_noise(r: int) -> dict[Scale, list[Interpolators]]:
+def strong_noise(r: int) -> dict[Scale, list[Any]]:
     """Inner weights on one side of the true directions, and noise as strong as the signal: there the link breaks."""
-    settings = [Interpolators(activation=a, r=r, noise=STRONG, one_sided=True) for a in ACTIVATIONS]
+    settings = [interpolators(activation=a, r=r, noise=STRONG, one_sided=True) for a in ACTIVATIONS]
     # A small grid shows where the link breaks only if all its ν have interpolators.
     return at_each_scale(*settings, low=0.05, high=0.7)
 
@@ -246,10 +246,10 @@ def stronger_for_sums(fig2: Runs, fig3: Runs) -> Finding:
 FIG4 = PAPER.figure(
     "fig4", "linear link with ReLU and with linear activation; quadratic form",
     runs=at_each_scale(
-        Interpolators(link="linear", activation="relu"),
+        interpolators(link="linear", activation="relu"),
         # Linear neurons fit no noise: n examples in d < n dimensions.
-        Interpolators(link="linear", activation="linear"),
-        Interpolators(link="quadratic-form", activation="relu", r=DIRECTIONS),
+        interpolators(link="linear", activation="linear"),
+        interpolators(link="quadratic-form", activation="relu", r=DIRECTIONS),
     ),
     show=scatter("Fig. 4 · special cases"),
 )  # fmt: skip

@@ -160,8 +160,7 @@ def long_columns(runs: Sequence[Any]) -> Finding:
 def fig3(_: Sequence[Any]) -> dict[str, Any]:
     """The output on a grid of the plane, the training points, and the line where each neuron begins to fire."""
     points, grid = 7, 181
-    angles = 2 * np.pi * np.arange(points) / points + 0.35
-    x = np.column_stack([np.cos(angles), np.sin(angles)])
+    x = explicit.circle(points, start=0.35)
     y = np.where(np.arange(points) % 2 == 0, 1.0, -1.0)
     params = explicit.memorising(x, y)
     side = np.linspace(-1.35, 1.35, grid)
@@ -186,14 +185,11 @@ def fig3(_: Sequence[Any]) -> dict[str, Any]:
 )  # fmt: skip
 def silent_on_the_circle() -> Finding:
     """The share of the circle on which the memorising net puts out 0, as its ε shrinks."""
-    angle = 2 * np.pi * np.arange(7) / 7
-    x, y = np.column_stack([np.cos(angle), np.sin(angle)]), np.where(np.arange(7) % 2 == 0, 1.0, -1.0)
-    angle = 2 * np.pi * np.arange(100_000) / 100_000
-    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    x, y = explicit.circle(7), np.where(np.arange(7) % 2 == 0, 1.0, -1.0)
     shares, fitted = [], True
     for fraction in (0.5, 1e-2, 1e-4):
         params = explicit.memorising(x, y, fraction=fraction)
-        shares.append(float(np.mean(explicit.outputs(params, circle) == 0)))
+        shares.append(float(np.mean(explicit.outputs(params, explicit.circle(100_000)) == 0)))
         fitted &= explicit.measured(params, x, y)[1] < explicit.ROUNDING**2
     growing = shares[0] < shares[1] < shares[2]
     listed = ", ".join(f"{s:.4f}" for s in shares)

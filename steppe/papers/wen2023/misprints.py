@@ -75,8 +75,7 @@ def eq16(printed: bool) -> Finding:
     printed="the printed formulas and width n", corrected="width 3n",
 )  # fmt: skip
 def eq17(printed: bool) -> Finding:
-    angle = 2 * np.pi * np.arange(20) / 20
-    x = np.column_stack([np.cos(angle), np.sin(angle)])
+    x = explicit.circle(20)
     params = (as_printed if printed else generalising).circle(x, x[:, 0])
     _, loss = explicit.measured(params, x, x[:, 0])
     return Finding(loss, loss < explicit.ROUNDING, "train loss on 20 points of the circle")

@@ -98,13 +98,8 @@ def normalised_margin(problem: Any, w: Any) -> float:
     return float(np.min(np.asarray(problem.y, float) * f) / max(path_norm(problem, w), 1e-300))
 
 
-PROPERTIES: dict[str, Callable[[Any, Any], float]] = {
-    "feature_rank": feature_rank,
-    "active_neurons": active_neurons,
-    "sharing": sharing,
-    "path_norm": path_norm,
-    "normalised_margin": normalised_margin,
-}
+_MEASURED = (feature_rank, active_neurons, sharing, path_norm, normalised_margin)
+PROPERTIES: dict[str, Callable[[Any, Any], float]] = {measure.__name__: measure for measure in _MEASURED}
 
 
 def contributions(problem: Any, w: Any) -> Floats:

@@ -162,8 +162,7 @@ def proposition_a2() -> Finding:
     """Equal arcs, the label v₁: the exponent of the error in the length of the arcs."""
     errors, excess = [], 0.0
     for n in (20, 80):
-        angle = 2 * np.pi * np.arange(n) / n
-        x = np.column_stack([np.cos(angle), np.sin(angle)])
+        x = explicit.circle(n)
         params = generalising.circle(x, x[:, 0])
         errors.append(_error_on_circle(params))
         trace, _ = explicit.measured(params, x, x[:, 0])
@@ -174,8 +173,7 @@ def proposition_a2() -> Finding:
 
 
 def _error_on_circle(params: dict[str, Any]) -> float:
-    angle = 2 * np.pi * np.arange(200_000) / 200_000
-    v = np.column_stack([np.cos(angle), np.sin(angle)])
+    v = explicit.circle(200_000)
     neurons = zip(params["W1"][:, :2], params["b1"], params["W2"], strict=True)
     f = sum(c * np.maximum(v @ w + b, 0) for w, b, c in neurons)
     return float(np.mean((f - v[:, 0]) ** 2))

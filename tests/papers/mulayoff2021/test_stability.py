@@ -22,6 +22,8 @@ from steppe.papers.mulayoff2021.theory import (
     upper_sharpness,
 )
 
+ROUNDING = 1e-12  # of the sums of a step
+
 
 def simulated_growth(K, lr, *, batch_size, steps, samples, key):
     """(E‖u_t‖²/‖u₀‖² after `steps` steps from a random direction, its standard error), by simulating SGD."""
@@ -202,7 +204,7 @@ def test_switching_system_is_gradient_descent_nearby(seed):
     eps, star = 1e-7, flat(params)
     path = gradient_descent(params, x, star + eps * top / np.linalg.norm(top), lr, 20)
     worst = np.linalg.norm(path[1:] - star, axis=1).max() / eps
-    assert excursion(found, lr, starts=1, steps=20).worst == pytest.approx(worst, rel=1e-4)
+    assert excursion(found, lr, starts=1, steps=20) == pytest.approx(worst, rel=1e-4)
 
 
 @given(st.integers(0, 10_000))
@@ -212,20 +214,19 @@ def test_lemma_3_and_its_converse_for_one_mode(seed):
     params, x, _ = kinked(seed, kinks=2)
     found = modes(params, x)
     top = upper_sharpness(found).upper
-    assert excursion(found, 2 / top, starts=16, steps=50).stable
+    assert excursion(found, 2 / top, starts=16, steps=50) <= 1 + 50 * ROUNDING
     smooth = modes(*kinked(seed, kinks=0)[:2])
     beyond = excursion(smooth, 2.02 / smooth.sharpness(smooth.active), starts=4, steps=50)
-    assert not beyond.stable
     # |1 − ηλ| = 1.02 along the top eigenvector, 50 times.
-    assert beyond.worst == pytest.approx(1.02**50, rel=1e-6)
+    assert beyond == pytest.approx(1.02**50, rel=1e-6)
 
 
 def test_a_stable_minimum_of_gd_that_sgd_leaves():
     params, x, _ = kinked(5, kinks=1)
     found = modes(params, x)
     lr = 1.9 / upper_sharpness(found).upper
-    assert excursion(found, lr).stable
-    assert not excursion(found, lr, batch_size=1).stable
+    assert excursion(found, lr) <= 1 + 200 * ROUNDING
+    assert excursion(found, lr, batch_size=1) > 1.001
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from steppe.papers.mulayoff2021.theory._function_space import piecewise_linear a
 from steppe.papers.mulayoff2021.theory._function_space import rightward as rightward
 from steppe.papers.mulayoff2021.theory._function_space import weight as weight
 from steppe.papers.mulayoff2021.theory._function_space import weighted_roughness as weighted_roughness
-from steppe.papers.mulayoff2021.theory._stability import Excursion as Excursion
 from steppe.papers.mulayoff2021.theory._stability import Modes as Modes
 from steppe.papers.mulayoff2021.theory._stability import Range as Range
 from steppe.papers.mulayoff2021.theory._stability import excursion as excursion
