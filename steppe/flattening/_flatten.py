@@ -68,9 +68,10 @@ def flatten(
     function, but G changes. Both problems are convex in log s, so the minimum is global. It depends on the function
     only, not on the given scales: a measure of flatness that rescaling cannot change.
 
-    The layers are read off the parameters (lists, dicts or modules of dense or convolutional layers), and the symmetry
-    is checked on the examples; if that fails, describe the neurons with `layers`. Activations that are not homogeneous
-    are refused, and so is a layer in front of a normalisation: larger weights are flatter there, without end.
+    Dense and convolutional layers are read off the equations of the network, in the order in which it uses them, and
+    the symmetry is checked on the examples; if that fails, describe the neurons with `layers`. Activations that are not
+    homogeneous are refused, and so is a layer in front of a normalisation: larger weights are flatter there, without
+    end.
 
     >>> import steppe
     >>> params = {"W1": jnp.array([[8.0]]), "W2": jnp.array([1.0])}
