@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steppe import check, linalg
+from steppe._result import Result, Table, panel, picture
 from steppe.curvature import gauss_newton, gram
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import rank
@@ -28,8 +29,8 @@ _SLOPES = 2**26
 _GAP, _SHARE = 1e-3, 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class Flattened:
+@dataclass(frozen=True, eq=False, repr=False)
+class Flattened(Result):
     """`w` has the measure `value`, and no rescaling of the neurons has less than `lower`; `gap` is their relative
     difference. `before` is the value at the given parameters.
 
@@ -50,6 +51,23 @@ class Flattened:
     layers: tuple[Neurons, ...]
     scales: tuple[Floats, ...]
     unattained: tuple[str, ...]
+
+    def table(self) -> Table:
+        """One row for each neuron: its layer, its number and its factor."""
+        widths = [len(s) for s in self.scales]
+        return {
+            "layer": np.repeat([next(iter(layer.into)) for layer in self.layers], widths),
+            "neuron": np.concatenate([np.arange(m) for m in widths]),
+            "scale": np.concatenate(self.scales),
+        }
+
+    def draw(self) -> Any:
+        """The factors of each layer's neurons, in rising order."""
+        panels = [
+            panel("neurons by factor", np.arange(len(s)), ", ".join(layer.into), {"": np.sort(s)}, kind="points")
+            for layer, s in zip(self.layers, self.scales, strict=True)
+        ]
+        return picture(f"{self.before:.4g} before, {self.value:.4g} after, at least {self.lower:.4g}", panels)
 
 
 def flatten(

@@ -1,6 +1,7 @@
 """Learning-rate sweeps across the critical rate, on any problem: what decides where gradient descent ends."""
 
 from steppe.rates._critical import Critical as Critical
+from steppe.rates._critical import CriticalRates as CriticalRates
 from steppe.rates._critical import Followed as Followed
 from steppe.rates._critical import critical_rate as critical_rate
 from steppe.rates._descent import Descent as Descent
