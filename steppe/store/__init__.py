@@ -7,6 +7,7 @@ A folder that exists is whole: it is written in `.work`, synced and renamed. spe
 file and of itself, so that the store finds a damaged file and names it.
 """
 
+from steppe._exports import exported as _exported
 from steppe.store._files import Checkpoint as Checkpoint
 from steppe.store._files import StoreError as StoreError
 from steppe.store._spec import address as address
@@ -14,3 +15,5 @@ from steppe.store._spec import canonical as canonical
 from steppe.store._store import Computed as Computed
 from steppe.store._store import Entry as Entry
 from steppe.store._store import Store as Store
+
+__dir__ = _exported(__name__)
