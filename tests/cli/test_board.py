@@ -5,7 +5,7 @@ from functools import partial
 import jax.numpy as jnp
 
 import steppe
-from steppe.cli.board import Board
+from steppe.cli._board import Board
 from steppe.dynamics import Progress
 
 NEWS = Progress(10, 10.0, 100.0, 5.0, {"loss": 0.25, "sharpness": 12.345, "lr": 0.0123})
