@@ -70,21 +70,23 @@ def override(spec: Any, changes: Sequence[str]) -> Any:
 
 def _changed(spec: Any, key: str, text: str) -> Any:
     fields = {f.name: getattr(spec, f.name) for f in dataclasses.fields(spec)}
-    if key in fields and not _is_table(fields[key]):
+    tables = {name: rows for name, value in fields.items() if (rows := _rows(value))}
+    if key in fields and key not in tables:
         return dataclasses.replace(spec, **{key: _parsed(key, text, fields[key])})
-    tables = {name: rows for name, rows in fields.items() if _is_table(rows)}
     for name, rows in tables.items():
         if key in (f.name for f in dataclasses.fields(rows[0])):
             changed = tuple(dataclasses.replace(r, **{key: _parsed(key, text, getattr(r, key))}) for r in rows)
-            return dataclasses.replace(spec, **{name: changed})
+            return dataclasses.replace(spec, **{name: changed if isinstance(fields[name], tuple) else changed[0]})
     known = [n for n in fields if n not in tables] + [
         f.name for rows in tables.values() for f in dataclasses.fields(rows[0])
     ]
     raise ArgumentError(f"--set: this figure's runs have no parameter {key!r}. " + suggest(key, known))
 
 
-def _is_table(value: Any) -> bool:
-    return isinstance(value, tuple) and bool(value) and dataclasses.is_dataclass(value[0])
+def _rows(value: Any) -> tuple[Any, ...]:
+    """The dataclasses in a field of a spec: its stages, or its one setting."""
+    rows = value if isinstance(value, tuple) else (value,)
+    return rows if rows and dataclasses.is_dataclass(rows[0]) else ()
 
 
 def _parsed(key: str, text: str, before: Any) -> Any:
@@ -92,14 +94,22 @@ def _parsed(key: str, text: str, before: Any) -> Any:
     try:
         if isinstance(before, str):
             return text
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_refused)
         if isinstance(before, bool) != isinstance(value, bool):
             raise ValueError(text)
         if isinstance(before, int) and not isinstance(before, bool):
             if int(value) != value:
                 raise ValueError(text)
             return int(value)
-        return type(before)(value)
-    except (ValueError, TypeError):
+        if before is None:
+            return value
+        parsed = type(before)(value)
+        json.dumps(parsed, allow_nan=False)  # what is infinite, such as 1e999, has no address in the store
+        return parsed
+    except (ValueError, TypeError, OverflowError, RecursionError):
         kind = type(before).__name__
         raise ArgumentError(f"--set {key}: {text!r} is not of type {kind}. Now it is {before!r}.") from None
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(name)
