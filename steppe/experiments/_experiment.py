@@ -59,10 +59,12 @@ class Experiment(ABC):
 
 def _refuse_unknown_names(spec: Any) -> None:
     """Check the fields of names of a spec, and of the dataclasses inside it."""
-    for name, known in _names(type(spec)):
+    for name, known in _names(spec.__class__):
         value = getattr(spec, name)
         if value not in known:
-            raise ArgumentError(f"{name} must be one of {', '.join(known)}; got {value!r}. " + suggest(str(value), known))
+            raise ArgumentError(
+                f"{name} must be one of {', '.join(known)}; got {value!r}. " + suggest(str(value), known)
+            )
     for field in dataclasses.fields(spec):
         value = getattr(spec, field.name)
         for part in value if isinstance(value, tuple) else (value,):

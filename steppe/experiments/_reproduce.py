@@ -1,7 +1,9 @@
 """A figure from its runs: numbers, picture, files; and runs with one parameter changed."""
 
 import dataclasses
+import hashlib
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,14 +33,30 @@ def reproduce(
 
 
 def write(
-    figure: Figure, scale: Scale, runs: Sequence[Any], out: Path, *, suffix: str = "", pdf: bool = True
+    figure: Figure,
+    scale: Scale,
+    runs: Sequence[Any],
+    out: Path,
+    *,
+    changes: Sequence[str] = (),
+    pdf: bool = True,
 ) -> list[Path]:
-    """Draw a figure from its finished runs: out/PAPER/FIGURE-SCALE.png, .pdf and .json."""
+    """Draw a figure from its finished runs: out/PAPER/FIGURE-SCALE.png, .pdf and .json.
+
+    `changes` are those that `override` made to the runs: the title and the names of the files tell of them.
+    """
     from steppe import figures
 
-    numbers = figure.show.numbers(runs)
-    path = out / figure.paper / f"{figure.id}-{scale}{suffix}"
-    return figures.save(figure.show.draw(numbers), numbers, path, pdf=pdf)
+    numbers, stem = figure.show.numbers(runs), f"{figure.id}-{scale}"
+    if changes:
+        numbers = numbers | {"title": f"{numbers['title']} · changed: {', '.join(changes)}", "changed": list(changes)}
+        stem += "-" + hashlib.sha256(" ".join(changes).encode()).hexdigest()[:6]
+    folder = out / figure.paper
+    folder.mkdir(parents=True, exist_ok=True)
+    # Drawn in a folder of its own and then renamed: a full disk or a kill leaves no torn picture.
+    with tempfile.TemporaryDirectory(prefix=".", dir=folder) as unfinished:
+        drawn = figures.save(figure.show.draw(numbers), numbers, Path(unfinished) / stem, pdf=pdf)
+        return [path.replace(folder / path.name) for path in drawn]
 
 
 @dataclasses.dataclass(frozen=True)

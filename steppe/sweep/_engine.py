@@ -21,7 +21,7 @@ from steppe.sweep._composite import is_composite
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-State = Literal["running", "waiting", "done", "failed"]
+State = Literal["stored", "running", "waiting", "done", "failed"]
 # Called with a run's address, its state, and news: a Progress, a message, or None.
 Watch = Callable[[str, State, Any], None]
 
