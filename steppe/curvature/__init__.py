@@ -15,6 +15,7 @@ kind of problem, provides for that problem
 Measures of parameters alone (norms, distance) take `problem.unravel`; the invariant measures belong to `flattening`.
 """
 
+from steppe._exports import exported as _exported
 from steppe.curvature._matrices import empirical_fisher as empirical_fisher
 from steppe.curvature._matrices import fisher as fisher
 from steppe.curvature._matrices import gauss_newton as gauss_newton
@@ -27,3 +28,5 @@ from steppe.curvature._statistics import Frozen as Frozen
 from steppe.curvature._statistics import FullBatch as FullBatch
 from steppe.curvature._statistics import PerChunk as PerChunk
 from steppe.curvature._statistics import Statistics as Statistics
+
+__dir__ = _exported(__name__)

@@ -16,7 +16,7 @@ from steppe.problem import Problem
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeasuredDensity(linalg.Density):
     """A `Density` of a curvature; `statistics` is "full batch", "frozen" or "chunks of k"."""
 
