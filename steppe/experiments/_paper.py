@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from steppe.check import ArgumentError, suggest
 from steppe.experiments._experiment import Experiment
@@ -89,7 +89,8 @@ Check = Callable[..., Finding]
 class Claim:
     """A statement of a paper with a check. The check is called with the finished runs of each figure in `needs`.
 
-    A `misprint` is mathematics as printed that is known to be wrong: failing is what it should do.
+    A `misprint` is mathematics as printed that is known to be wrong: failing is what it should do. `control` names the
+    test that shows something plausible failing the check.
     """
 
     id: str
@@ -99,6 +100,10 @@ class Claim:
     check: Check = field(repr=False, compare=False)
     needs: tuple[Figure, ...] = ()
     misprint: bool = False
+    control: str = ""
+
+
+Named = TypeVar("Named", Figure, Claim)
 
 
 class Paper:
@@ -154,12 +159,13 @@ class Paper:
         *,
         needs: Sequence[Figure] = (),
         misprint: bool = False,
+        control: str = "",
     ) -> Callable[[Check], Check]:
         """Declare a claim: decorates its check, which gets one argument for each figure in `needs`."""
 
         def declare(check: Check) -> Check:
             self._refuse_twice(id)
-            self.claims.append(Claim(id, source, statement, expected, check, tuple(needs), misprint))
+            self.claims.append(Claim(id, source, statement, expected, check, tuple(needs), misprint, control))
             return check
 
         return declare
@@ -186,23 +192,23 @@ class Paper:
         return declare
 
     def matching(self, pattern: str) -> tuple[list[Figure], list[Claim]]:
-        """The figures and claims whose ids a pattern like fig4* fits; at least one."""
-        figures = [f for f in self.figures if fnmatchcase(f.id, pattern)]
-        claims = [c for c in self.claims if fnmatchcase(c.id, pattern)]
+        """The figures and claims that a name or pattern fits; at least one."""
+        figures, claims = self.fitting(pattern)
         if not figures and not claims:
             known = [f.id for f in self.figures] + [c.id for c in self.claims]
             raise ArgumentError(f"{self.id} has no figure or claim {pattern!r}. " + suggest(pattern, known))
         return figures, claims
+
+    def fitting(self, pattern: str) -> tuple[list[Figure], list[Claim]]:
+        """The figures and claims with this name, or that a pattern like fig4* fits; of figure 1, also its panels."""
+        panels = f"{pattern}[a-z]" if pattern[-1:].isdigit() else pattern
+        return _fitting(self.figures, pattern) or _fitting(self.figures, panels), _fitting(self.claims, pattern)
 
     def find_figure(self, id: str) -> Figure:
         for figure in self.figures:
             if figure.id == id:
                 return figure
         raise ArgumentError(f"{self.id} has no figure {id!r}. " + suggest(id, [f.id for f in self.figures]))
-
-    def find_figures(self, pattern: str) -> list[Figure]:
-        """The figure with this name, or all that a pattern like fig1* fits."""
-        return [f for f in self.figures if fnmatchcase(f.id, pattern)] or [self.find_figure(pattern)]
 
     def find_claim(self, id: str) -> Claim:
         for claim in self.claims:
@@ -213,6 +219,10 @@ class Paper:
     def _refuse_twice(self, id: str) -> None:
         if id in {f.id for f in self.figures} | {c.id for c in self.claims}:
             raise ArgumentError(f"{self.id} has a figure or claim {id!r} already. Choose another name.")
+
+
+def _fitting(entries: Sequence[Named], pattern: str) -> list[Named]:
+    return [entry for entry in entries if fnmatchcase(entry.id.casefold(), pattern.casefold())]
 
 
 def _declared_in(module: str) -> Paper:

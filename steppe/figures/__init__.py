@@ -1,5 +1,6 @@
 """Numbers in, ink out: every figure is a function of plain JSON numbers."""
 
+from steppe._exports import exported as _exported
 from steppe.figures._diagonal import bifurcation as bifurcation
 from steppe.figures._diagonal import diagonal as diagonal
 from steppe.figures._diagonal import planes as planes
@@ -20,3 +21,5 @@ from steppe.figures._style import save as save
 from steppe.figures._training import memorising as memorising
 from steppe.figures._training import neurons as neurons
 from steppe.figures._training import training_curves as training_curves
+
+__dir__ = _exported(__name__)
