@@ -12,6 +12,7 @@ from steppe.papers.mulayoff2021.theory._function_space import least_sharpness as
 from steppe.papers.mulayoff2021.theory._function_space import leftward as leftward
 from steppe.papers.mulayoff2021.theory._function_space import piecewise_linear as piecewise_linear
 from steppe.papers.mulayoff2021.theory._function_space import rightward as rightward
+from steppe.papers.mulayoff2021.theory._function_space import stability_bound as stability_bound
 from steppe.papers.mulayoff2021.theory._function_space import weight as weight
 from steppe.papers.mulayoff2021.theory._function_space import weighted_roughness as weighted_roughness
 from steppe.papers.mulayoff2021.theory._stability import Modes as Modes
