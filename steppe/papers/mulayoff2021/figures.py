@@ -172,7 +172,7 @@ PAPER.claim(
     "rank correlation of ∫|f″| g with η ≤ −0.9", needs=(fig3,),
 )(partial(falls_with_rate, "weighted"))  # fmt: skip
 PAPER.claim(
-    "fig3-centre", "Supplement, Figures 1, 2", "Solutions get smoother particularly at the centre of the training data.",
+    "fig3-centre", "Supplement, Figures 1, 2", "Solutions get smoother above all at the centre of the training data.",
     "rank correlation of ∫|f″| over the middle half with η ≤ −0.9", needs=(fig3,),
 )(partial(falls_with_rate, "centre"))  # fmt: skip
 
