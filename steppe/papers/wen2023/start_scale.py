@@ -1,6 +1,7 @@
 """Question 2 of wen2023, by experiment: does the scale of the first layer at the start decide between II and III?
 
-Figure 6a (LayerNorm, scenario III) starts its first layer at a hundredth of figure 4b's (bias, scenario II). Here every architecture starts at every scale, with the learning rate and ρ that table 2 gives to it.
+Figure 6a (LayerNorm, scenario III) starts its first layer at a hundredth of figure 4b's (bias, scenario II). Here every
+architecture starts at every scale, with the learning rate and ρ that table 2 gives to it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,6 +90,7 @@ start_scale = PAPER.figure(
     "question 2: test accuracy of 1-SAM against the scale of the first layer at the start",
     runs={
         "smoke": _grid((0.01, 1.0), {60: 3}, 2_000, ("bias", "simplified LayerNorm"), test=4_000),
+        "laptop": _grid((0.001, 0.01, 0.1, 1.0), {100: 3}, 20_000, tuple(_COLOURS)),
         "paper": _grid((0.001, 0.01, 0.1, 1.0), {100: 5, 30: 5, 500: 3}, 100_000, tuple(_COLOURS)),
     },
     show=Shown(start_scale_numbers, panels),
