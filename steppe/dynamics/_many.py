@@ -130,8 +130,7 @@ def run_many(
     >>> r.outcome.tolist(), r.steps[:2].tolist()                    # w is halved, is 0 at once, is doubled
     (['reached', 'reached', 'diverged'], [10, 1])
     """
-    if not isinstance(problem, Problem):
-        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+    Problem.expected(problem)
     if not isinstance(dynamics, Dynamics) or dynamics.in_time:
         check.refuse(
             "dynamics", "a dynamics in steps", dynamics, "Pass for example GD(0.01); run a Flow by steppe.run."

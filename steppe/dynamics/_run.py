@@ -126,8 +126,7 @@ def run(
     >>> r.outcome, r.steps                                                   # the loss is 4^−steps
     ('reached', 10)
     """
-    if not isinstance(problem, Problem):
-        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+    Problem.expected(problem)
     schedule = Schedule.of(dynamics)
     if not isinstance(stop, Stop) and (stop is not None or schedule.stages[-1].epochs is None):
         check.refuse("stop", "a condition of steppe.until", stop, "Pass for example steppe.until.steps(1000).")

@@ -16,10 +16,11 @@ from steppe.flattening._cholesky import damped
 from steppe.linalg import one_thread
 from steppe.training_set import Floats, inputs
 
-# Newton steps at most for one penalty.
+# The most Newton steps for one penalty.
 _STEPS = 200
 
-# For the barrier: values of μ, the factor between them, and the accuracy at each as a share of μ.
+# The barrier takes at most _ROUNDS values of μ, each _SHRINK times the one before; for each, Newton's method stops at
+# the accuracy _CENTRED · μ.
 _ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
 
 # Singular values of Φ below this share of the largest are rounding.

@@ -14,10 +14,10 @@ from steppe.flattening._rescaling import Rescaling, balance, compressed, lower_b
 from steppe.linalg import one_thread
 from steppe.training_set import Floats
 
-# For dense problems: values of μ, Newton steps for each, and the factor between two values of μ.
+# For dense problems: the most values of μ, the most Newton steps for each, and the factor between two values.
 _ROUNDS, _NEWTON, _SHRINK = 60, 60, 0.2
 
-# For tracked eigenvectors: new vectors for each power of M, powers of M and vectors kept for each round, and rounds.
+# For tracked eigenvectors: new vectors for each power of M, powers of M in a round, vectors kept after it, rounds.
 _BLOCK, _DEPTH, _KEPT, _TRACKED_ROUNDS = 12, 2, 36, 40
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steppe import check
+from steppe.curvature._equations import Equation
 from steppe.curvature._statistics import part
 from steppe.flattening._squares import Site, equations, is_plain, uses
 from steppe.problem import Problem, Unravel
@@ -276,13 +277,30 @@ def _axes(site: Site, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[in
     def along(axis: int) -> set[int]:
         """The axes of the array that the equation sees along which the entries of this axis lie."""
         numbers = np.arange(shape[axis]).reshape([-1 if k == axis else 1 for k in every])
-        moved = np.asarray(site.entering(jnp.asarray(np.broadcast_to(numbers, shape))))
+        moved = _moved(np.broadcast_to(numbers, shape), site.moved.chain)
         return {k for k in range(moved.ndim) if (np.diff(moved, axis=k) != 0).any()}
 
     lies = [along(axis) for axis in every]
     short = tuple(k for k in every if shape[k] == 1)  # lies nowhere: it counts if no other axis does
     out, into = (tuple(k for k in every if lies[k] & side) or short for side in (outputs, inputs))
     return out, into
+
+
+def _moved(array: Indices, chain: Sequence[Equation]) -> Indices:
+    """`Site.entering` in numpy: JAX would compile a program for each equation and shape."""
+    for equation in chain:
+        name, shape = equation.primitive.name, equation.outvars[0].aval.shape
+        if name == "transpose":
+            array = array.transpose(equation.params["permutation"])
+        elif name == "rev":
+            array = np.flip(array, equation.params["dimensions"])
+        elif name == "broadcast_in_dim":
+            beside = np.ones(len(shape), int)
+            beside[list(equation.params["broadcast_dimensions"])] = array.shape
+            array = np.broadcast_to(array.reshape(beside), shape)
+        else:
+            array = array.reshape(shape)
+    return array
 
 
 def _between(shapes: Mapping[str, tuple[int, ...]], before: Stage, after: Stage) -> Iterator[Neurons]:

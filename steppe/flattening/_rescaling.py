@@ -23,7 +23,7 @@ Indices = NDArray[np.int64]
 # The number of an input or output, which has no scale.
 OUTSIDE = -1
 
-# Sweeps and Newton steps at most, and the largest change of t at which Newton's method takes over.
+# The most sweeps and the most Newton steps. Newton's method takes over when a sweep changes t by less than _TURN.
 _SWEEPS, _NEWTON, _TURN = 30, 100, 0.05
 
 
@@ -158,8 +158,8 @@ def lower_bound(exponents: csr_array, weights: Floats, t: Floats) -> float:
 
 
 def circulating(exponents: csr_array, weights: Floats) -> NDArray[np.bool_]:
-    """The terms that no direction of t sends to zero without cost: those that remain after neurons without inflow, or
-    without outflow, have lost all their terms, again and again."""
+    """The terms that no direction of t sends to zero without cost. To find them, neurons with terms on one side only
+    lose these, until no such neuron is left."""
     entering, leaving = exponents > 0, exponents < 0
     kept = weights > 0
     while True:

@@ -20,11 +20,11 @@ from steppe.problem import Problem
 
 FINE_POINTS, COARSE_POINTS = 12, 9
 
-# The coarse grid takes the distance of the fine one if its own is smaller by more than this factor.
+# The coarse grid is spaced like the fine one if its own spacing would be smaller by more than this factor.
 FINEST = 4
 
-# The flow is looked at after each 2% more steps. Sharpness changes little in between, and a measurement at each step
-# would cost more than the gradients.
+# Sharpness is measured whenever the number of steps has grown by 2%. It changes little in between, and a measurement at
+# each step would cost more than the gradients.
 _LOOKS = when.logarithmic(per_decade=116)
 
 # The tolerance of the flow. The sharpness along it then has an error of a few tenths of a per cent, also where kinks
@@ -60,10 +60,10 @@ class Critical(Result):
         return np.arange(1, FINE_POINTS + 1) / (2 * self.largest_sharpness)
 
     def coarse_grid(self, *, beyond: int = 0, refine: int = 1) -> NDArray[Any]:
-        """Nine rates from 6/s_GF to 2/s₀; at the same distance, all positive rates below them and `beyond` rates above.
+        """Nine rates from 6/s_GF to 2/s₀ and, with the same spacing, all positive rates below and `beyond` rates above.
 
-        `refine` divides the distance, for runs that diverge within the grid. If 2/s₀ is below 6/s_GF or hardly above
-        it, there would be more than 48 rates below 6/s_GF: then the distance is that of the fine grid.
+        `refine` divides the spacing, for runs that diverge within the grid. If 2/s₀ is below 6/s_GF or hardly above
+        it, there would be more than 48 rates below 6/s_GF: then the spacing is that of the fine grid.
         """
         check.integer("beyond", beyond, minimum=0)
         check.integer("refine", refine, minimum=1)
@@ -229,7 +229,7 @@ class Legs:
 
 
 class ReadOnce:
-    """A checkpoint that reads its contents once: every `load` returns what it held at the start."""
+    """A checkpoint whose every `load` returns what it held at the start."""
 
     def __init__(self, inner: Checkpoint):
         self.inner, self.saved = inner, inner.load()
@@ -262,7 +262,7 @@ def critical_rate(
     """s₀, s_GF and η_c = 2/s_GF for each of the losses, the largest first, from one gradient flow that starts at w.
 
     The sharpness is measured along the flow (default rtol 3e-3): whenever the number of steps has grown by 2%, and
-    where a loss is reached. `stop` can end the flow to each next loss earlier, after until.seconds(60) for example.
+    where a loss is reached. `stop` limits the way from each loss to the next, for example until.seconds(60).
     With a `checkpoint` of the store a killed flow resumes to the same result. `progress` is called on the way.
     The definition is that of conflicting-biases, section 2.
 
@@ -273,8 +273,7 @@ def critical_rate(
     >>> round(c.largest_sharpness, 2), round(c.rate, 2)
     (2.0, 1.0)
     """
-    if not isinstance(problem, Problem):
-        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+    Problem.expected(problem)
     if flow is not None and not isinstance(flow, Flow):
         check.refuse("flow", "a steppe.dynamics.Flow", flow, "Pass for example Flow(rtol=1e-3).")
     if stop is not None and not isinstance(stop, until.Stop):

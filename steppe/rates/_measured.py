@@ -113,7 +113,8 @@ def has_classes(problem: Problem) -> bool:
 def certified_sharpness(problem: Problem, w: Array, *, key: int = 0) -> dict[str, float]:
     """λ_max with an interval that holds it at 99%, 0.1% wide if 300 products are enough.
 
-    The last measurement of the run is not enough: if eigenvalues crowd below 2/η, its few products are too low by more.
+    The last measurement of the run is not accurate enough: if many eigenvalues lie just below 2/η, so few products give
+    a value that is too low.
     """
     with linalg.one_thread():
         accuracy = Accuracy(1e-3, max_matvecs=300)

@@ -23,10 +23,10 @@ PART = 0.5
 # Stiff components are gone once a settling step removes less than the share GONE of ‖g‖², or after MOST steps.
 GONE, MOST = 0.2, 10
 
-# The next step is at least 0.1 and at most 3 times as long. It aims at 0.85³ of the allowed error.
+# The next step is at least SHRINK and at most GROW times as long; it aims at AIM³ of the allowed error.
 AIM, SHRINK, GROW = 0.85, 0.1, 3.0
 
-# The error is relative to the distance from the start, or to this share of ‖w‖ if that is more.
+# The error is relative to the distance from the start, or to this share of ‖w‖ if that is larger.
 LEAST_WAY = 1e-2
 
 # An error below this many units of rounding is rounding.
