@@ -10,6 +10,7 @@ from steppe.figures._flatness import rescaling as rescaling
 from steppe.figures._flatness import spectrum as spectrum
 from steppe.figures._panels import panels as panels
 from steppe.figures._panels import rates as rates
+from steppe.figures._panels import series as series
 from steppe.figures._panels import table as table
 from steppe.figures._step_sizes import interpolants as interpolants
 from steppe.figures._step_sizes import second_derivatives as second_derivatives

@@ -9,6 +9,7 @@ from steppe.sweep._engine import Interrupted as Interrupted
 from steppe.sweep._engine import InThisProcess as InThisProcess
 from steppe.sweep._engine import Processes as Processes
 from steppe.sweep._engine import Watch as Watch
+from steppe.sweep._engine import WorkerDiedError as WorkerDiedError
 from steppe.sweep._engine import map_processes as map_processes
 from steppe.sweep._execute import execute as execute
 
