@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from steppe import check
 from steppe import when as when_
 from steppe._random import seed
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Result, Table, columns, drawn
 from steppe.dynamics._base import Dynamics
-from steppe.dynamics._record import LOSS, RESERVED, Columns, Record, Recorder, loss_at
+from steppe.dynamics._record import LOSS, Columns, Record, Recorder, loss_at
 from steppe.dynamics._schedule import Schedule, Segment, segments
 from steppe.kernels.path import Indices, Path, block, block_epochs
 from steppe.outcome import Halt, Outcome
@@ -50,19 +50,9 @@ class Run(Result):
         """Everything recorded against the time of a flow or the steps of another dynamics, with its interval if it has
         one."""
         table = self.table()
-        against = "time" if "time" in table else "step"
-        shown = [
-            name
-            for name in table
-            if name not in RESERVED and name.removesuffix(".lower").removesuffix(".upper") == name
-        ]
-        panels = []
-        for name in shown:
-            ends = {end: table[f"{name}.{end}"] for end in ("lower", "upper") if f"{name}.{end}" in table}
-            panels.append(
-                panel(against, table[against], name, {"value": table[name]} | ends if ends else {"": table[name]})
-            )
-        return picture(f"{self.outcome} after {self.steps:,} steps", panels)
+        for name in ("epoch", "step") if "time" in table else ("epoch",):
+            table.pop(name)
+        return drawn(f"{self.outcome} after {self.steps:,} steps", table)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scipy.linalg import cho_solve
 from scipy.linalg.blas import dsyrk
 
 from steppe import check
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Rows
 from steppe.activations import Homogeneous
 from steppe.flattening._cholesky import damped
 from steppe.linalg import one_thread
@@ -28,21 +28,12 @@ _RANK = 1e-11
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Features(Result):
+class Features(Rows, index="neuron", columns=("q",)):
     """Φ_ik = σ(w_k·xᵢ) and the weights q_k of the flatness Σ_k q_k |a_k|^p, p = 2c/(c + 1)."""
 
     phi: Floats
     q: Floats
     p: float
-
-    def table(self) -> Table:
-        """One row for each neuron."""
-        return columns({"neuron": np.arange(len(self.q)), "q": self.q})
-
-    def draw(self) -> Any:
-        return picture(
-            "weights of the neurons", [panel("neuron", np.arange(len(self.q)), "q", {"": self.q}, kind="points")]
-        )
 
 
 def features(W: Any, x: Any, activation: Homogeneous, *, b: Any = None) -> Features:
@@ -183,7 +174,7 @@ class NoInterpolatorError(ValueError):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Interpolator(Result):
+class Interpolator(Rows, index="neuron", columns=("a",)):
     """Outer weights `a` with ‖Φa − y‖ ≤ τ and Σ q_k |a_k|^p = `flatness`; no others have less than `lower`.
 
     `multiplier` is the λ that proves the bound, y·λ − τ‖λ‖ minus the conjugate at Φᵀλ. `residual` = ‖Φa − y‖.
@@ -199,14 +190,6 @@ class Interpolator(Result):
     def gap(self) -> float:
         """(flatness − lower)/flatness."""
         return (self.flatness - self.lower) / self.flatness if self.flatness > 0 else 0.0
-
-    def table(self) -> Table:
-        """One row for each neuron."""
-        return columns({"neuron": np.arange(len(self.a)), "a": self.a})
-
-    def draw(self) -> Any:
-        title = f"flatness {self.flatness:.4g}, at least {self.lower:.4g}"
-        return picture(title, [panel("neuron", np.arange(len(self.a)), "outer weight a", {"": self.a}, kind="points")])
 
 
 class Reduced(NamedTuple):

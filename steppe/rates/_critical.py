@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steppe import check, linalg, until, when
 from steppe._random import seed
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Result, Table, columns, drawn
 from steppe.curvature import hessian
 from steppe.dynamics import Checkpoint, Flow, Progress, Run, run
 from steppe.estimate import Accuracy, Estimate
@@ -106,14 +106,8 @@ class CriticalRates(Result, tuple[Critical, ...]):
         return columns(found | rest)
 
     def draw(self) -> Any:
-        """Sharpness where each loss was reached, the largest until then, and that of the start."""
-        table = self.table()
-        lines = {
-            "at this loss": table["sharpness"], "largest so far": table["largest_sharpness"],
-            "at the start": table["initial_sharpness"],
-        }  # fmt: skip
-        rates = panel("loss", table["loss"], "critical rate η_c", {"": table["rate"]}, kind="points")
-        return picture("gradient flow", [panel("loss", table["loss"], "sharpness λ_max", lines, kind="points"), rates])
+        """Each number against the loss."""
+        return drawn("gradient flow to each loss", self.table(), kind="points")
 
 
 _ARRAYS = ("vectors", "values", "watch", "before")
