@@ -159,7 +159,8 @@ class Function:
     def unchanged(self, layers: Sequence[Neurons]) -> bool:
         """Whether random factors from 1/8 to 8 for these neurons leave the function unchanged."""
         A, widths = self.arrays.exponents(layers)
-        factors = _powers_of_two(A, sum(widths))
+        powers = np.random.default_rng(1).choice([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0], sum(widths))
+        factors = np.exp2(A @ powers)
         return all(
             self._equal(self(point * factors), value) for point, value in zip(self.points, self.values, strict=True)
         )
@@ -186,11 +187,6 @@ class Function:
     def _equal(self, f: Any, g: Any) -> bool:
         eps = float(np.finfo(self.problem.w0.dtype).eps)
         return bool(np.max(np.abs(f - g), initial=0.0) <= _ULPS * eps * np.max(np.abs(g), initial=0.0))
-
-
-def _powers_of_two(A: csr_array, units: int) -> Any:
-    powers = np.random.default_rng(1).choice([-3, -2, -1, 1, 2, 3], units)
-    return np.exp2(A @ powers.astype(float))
 
 
 @dataclass(frozen=True)
