@@ -47,7 +47,7 @@ class Wrapper(Dynamics):
     dynamics: Dynamics
 
     @property
-    def batch_size(self) -> int | None:  # type: ignore[override]
+    def batch_size(self) -> int | None:  # type: ignore[misc]
         return self.dynamics.batch_size
 
     @property
