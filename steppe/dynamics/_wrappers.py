@@ -46,8 +46,8 @@ class Wrapper(Dynamics):
 
     dynamics: Dynamics
 
-    @property
-    def batch_size(self) -> int | None:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def batch_size(self) -> int | None:  # type: ignore[override]
         return self.dynamics.batch_size
 
     @property
