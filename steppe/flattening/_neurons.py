@@ -26,8 +26,8 @@ _EXAMPLES = 256
 # A factor that is a power of two changes no digit of a product: what differs is a root or a quotient, by a few ulp.
 _ULPS = 1e3
 
-# Equations whose operands are weights.
-_PRODUCTS = frozenset({"dot_general", "conv_general_dilated"})
+# Equations whose operands are weights, and those in which a vector is one: a factor of each neuron.
+_PRODUCTS, _SCALES = frozenset({"dot_general", "conv_general_dilated"}), frozenset({"mul", "div"})
 
 # The degrees of homogeneity that are tried for an activation.
 _DEGREES = (1.0, 2.0, 3.0, 4.0)
@@ -248,8 +248,8 @@ def _stages(function: Function) -> list[Stage]:
         if site.moved.number in seen:
             continue
         seen.add(site.moved.number)
-        long = sum(length > 1 for length in shape)
-        if site.equation.primitive.name in _PRODUCTS or long > 1 or (long and site.equation.primitive.name == "mul"):
+        kind, long = site.equation.primitive.name, sum(length > 1 for length in shape)
+        if kind in _PRODUCTS or long > 1 or (long and kind in _SCALES):
             stages.append(Stage(name, *_axes(site, shape)))
         elif stages:
             stages[-1] = replace(stages[-1], vectors=(*stages[-1].vectors, name))
