@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe import check
 from steppe.estimate import Estimate
 
 __all__ = ["Result", "Rows", "Table", "columns", "drawn", "panel", "picture"]
@@ -42,7 +43,9 @@ class Result(abc.ABC):
         names = [field.name for field in dataclasses.fields(self)] if dataclasses.is_dataclass(self) else list[str]()
         width = max(map(len, names), default=0)
         lines = [f"  {name:<{width}}  {_shown(getattr(self, name))}" for name in names[:_FIELDS]]
-        lines = [type(self).__name__, *lines, *_rows(self.table())]
+        table = self.table()
+        one_row = len(next(iter(table.values()), ())) < 2  # the fields, if there are any, have told it
+        lines = [type(self).__name__, *lines, *([] if names and one_row else _rows(table))]
         return "\n".join(line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines)
 
 
@@ -141,10 +144,8 @@ def _array(array: NDArray[Any]) -> str:
 
 
 def _rows(table: Table) -> list[str]:
-    """The first and the last rows of a table; none if it has one row, which the fields have told already."""
+    """The first and the last rows of a table."""
     length = len(next(iter(table.values()), ()))
-    if length < 2:
-        return []
     cut = length > 2 * _ROWS + 1
     shown = [*range(_ROWS), *range(length - _ROWS, length)] if cut else range(length)
     text = [[name, *(_number(column[k]) for k in shown)] for name, column in table.items()]
@@ -186,7 +187,7 @@ def _decades(arrays: Iterable[NDArray[Any]]) -> bool:
 
 def drawn(title: str, table: Table, *, kind: str = "line") -> Any:
     """Every column of numbers against the first one; `name.lower` and `name.upper` are drawn with `name`."""
-    first, *rest = (name for name, column in table.items() if column.dtype.kind in "biuf")
+    first, *rest = [name for name, column in table.items() if column.dtype.kind in "biuf"] or [""]
     groups: dict[str, dict[str, Any]] = {}
     for name in rest:
         end = next((end for end in ("lower", "upper") if name.endswith(f".{end}")), "")
@@ -198,4 +199,6 @@ def picture(title: str, panels: Sequence[Mapping[str, Any]]) -> Any:
     """The figure of these panels, of the first eight if there are more."""
     from steppe import figures
 
+    if not panels:
+        check.refuse("record", "of at least one quantity for a picture", "nothing", "Pass for example record=None.")
     return figures.panels({"title": title, "panels": panels[:_PANELS]})

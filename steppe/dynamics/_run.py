@@ -51,7 +51,7 @@ class Run(Result):
         one."""
         table = self.table()
         for name in ("epoch", "step") if "time" in table else ("epoch",):
-            table.pop(name)
+            table.pop(name, None)
         return drawn(f"{self.outcome} after {self.steps:,} steps", table)
 
 
