@@ -14,6 +14,7 @@ from steppe._random import seed
 from steppe._result import Result, Table, columns, drawn
 from steppe.curvature import hessian
 from steppe.dynamics import Checkpoint, Flow, Progress, Run, run
+from steppe.dynamics._record import part
 from steppe.estimate import Accuracy, Estimate
 from steppe.outcome import OUTCOMES, Outcome
 from steppe.problem import Problem
@@ -167,11 +168,11 @@ def critical_arrays(critical: Sequence[Critical]) -> dict[str, NDArray[Any]]:
     }
 
 
-def restored_critical(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> CriticalRates:
+def restored_critical(arrays: Mapping[str, NDArray[Any]]) -> CriticalRates:
     """The results that `critical_arrays` saved; none if nothing was saved."""
-    if f"{prefix}flow.w" not in arrays:
+    if "flow.w" not in arrays:
         return CriticalRates()
-    rows = zip(*(arrays[f"{prefix}flow.{name}"] for name in ("numbers", "counts", "w")), strict=True)
+    rows = zip(*(arrays[f"flow.{name}"] for name in ("numbers", "counts", "w")), strict=True)
     return CriticalRates(
         Critical(
             **dict(zip(_NUMBERS, numbers.tolist(), strict=True)), gradients=int(counts[0]),
@@ -202,10 +203,10 @@ class Legs:
         self.inner, self.follow = inner, follow
         saved = inner.load() or {}
         self.done = restored_critical(saved)
-        vectors, scalars = _part(saved, "leg/"), _part(saved, "scalar/")
+        vectors, scalars = part(saved, "leg/"), part(saved, "scalar/")
         self.leg = vectors | {name: a.reshape(()) for name, a in scalars.items()} or None
         if self.leg is not None:
-            follow.followed = follow.followed.restored(_part(saved, "followed/"))
+            follow.followed = follow.followed.restored(part(saved, "followed/"))
 
     def load(self) -> dict[str, NDArray[Any]] | None:
         """Once, what the leg under way had saved; the legs after it start without a checkpoint."""
@@ -236,10 +237,6 @@ class ReadOnce:
 
     def save(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.inner.save(arrays)
-
-
-def _part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
 
 def critical_rate(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steppe._result import Result, Table, columns, panel, picture
 from steppe.dynamics import GD
 from steppe.dynamics._base import many_steps
+from steppe.dynamics._record import part
 from steppe.outcome import OUTCOMES, Halt, Outcome
 from steppe.problem import Problem
 from steppe.rates._critical import Followed
@@ -333,9 +334,7 @@ class Lane:
             for goal, step, w, c in zip(self.goals, *points, strict=False)
         ]
         self.outcome = None if end < 0 else OUTCOMES[end]
-        prefix = "followed."
-        saved = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-        if saved:
+        if saved := part(arrays, "followed."):
             self.followed = self.followed.restored(saved)
 
 

@@ -12,6 +12,7 @@ from steppe import check
 from steppe._random import seed
 from steppe._result import Result, Table
 from steppe.dynamics import Checkpoint, Flow, Progress
+from steppe.dynamics._record import part
 from steppe.outcome import OUTCOMES, Outcome
 from steppe.problem import Problem
 from steppe.rates._critical import Critical, ReadOnce, critical_arrays, critical_rate, restored_critical
@@ -287,7 +288,7 @@ def sweep(
     checkpoint = None if checkpoint is None else ReadOnce(checkpoint)
     saved = (None if checkpoint is None else checkpoint.load()) or {}
     if critical is None and "rates" in saved:
-        critical = restored_critical(saved, prefix="extra/")
+        critical = restored_critical(part(saved, "extra/"))
     if critical is None and rates is None:
         critical = critical_rate(
             problem, start, losses=levels, flow=flow, checkpoint=checkpoint, progress=progress, key=key
