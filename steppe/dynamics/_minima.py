@@ -89,7 +89,7 @@ def minima(
 
 
 class _Compiled:
-    """A `Batch` of which each thread carries out one run at a time by the kernel."""
+    """A `Batch` whose threads each carry out one run at a time, by the kernel."""
 
     def __init__(
         self, x: Floats, y: Floats, w: Floats, output: Floats, lr: Floats, moments: NDArray[np.int64],

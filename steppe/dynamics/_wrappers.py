@@ -130,7 +130,8 @@ class Projected(Wrapper):
 class LabelNoise(Wrapper):
     """The steps of `dynamics` with labels y + σξ, where every step draws a standard Gaussian ξ (Blanc et al. 2020).
 
-    The labels must be real numbers, so the loss one of squares. The loss that stops a run is that of the true labels.
+    The labels must be real numbers, so the loss must be `mse` or `half_mse`. A run stops by its loss on the labels
+    without noise.
 
     >>> import jax.numpy as jnp, steppe
     >>> from steppe._random import step_key

@@ -83,8 +83,8 @@ class Rescaling:
 def moving_at_once(exponents: csr_array) -> list[tuple[Indices, float]]:
     """Groups of neurons that may move to their own minima at once without going uphill, (neurons, share of the step).
 
-    Layers of even and of odd number in turn, with whole steps, if no parameter joins two neurons of a group. Else all
-    neurons at once with 1/k of the step, where a parameter joins at most k of them: this cannot go uphill either,
+    Even and odd layers alternate, with whole steps, if no parameter joins two neurons of a group. Otherwise all neurons
+    move at once with 1/k of the step, where a parameter joins at most k of them: this cannot go uphill either,
     because e^{(s₁ + … + s_k)/k} ≤ (e^{s₁} + … + e^{s_k})/k.
 
     >>> chain = csr_array([[1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [0.0, 0.0, -1.0]])

@@ -20,7 +20,7 @@ from steppe.linalg._operator import (
 )
 from steppe.linalg._probes import gaussian
 
-# Norm of the random part of a warm start over that of its known part. The bound of λ_max loses only a factor
+# In a warm start, the norm of the random part over the norm of the known part. The bound of λ_max loses only a factor
 # noise² of weight, worth a product or two; the Ritz value is second order in the noise.
 NOISE = 0.1
 

@@ -38,7 +38,7 @@ class Critical(Result):
     """The flow from the start to one loss ε: `w` there, its sharpness, and s_GF, the largest on the way.
 
     `outcome` is `reached`. If the flow ended earlier, it is `stalled`, `exhausted` or `diverged`, and s_GF is the
-    largest sharpness up to that end. `gradients` counts those of the flow from the start, without the products.
+    largest sharpness up to that end. `gradients` counts the gradients of the flow from the start, not the products.
     """
 
     loss: float

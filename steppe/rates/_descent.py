@@ -236,7 +236,7 @@ class Lane:
         return min(self.next_sharpness, self.next_loss, self.most)
 
     def record(self, problem: Problem) -> None:
-        """What is pending at this step: everything, or loss and norms, which cost little, alone."""
+        """Record what is pending at this step: everything, or only loss and norms, which cost little."""
         if self.step >= self.next_sharpness:
             self.measure(problem)
         elif self.step >= self.next_loss:

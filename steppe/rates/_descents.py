@@ -23,8 +23,8 @@ from steppe.rates._descent import Descent, Lane, Moments, advance
 # A call into compiled code lasts about this long.
 _CALL_SECONDS = 0.5
 
-# Parameters times examples up to which runs are carried out together. Above it the arithmetic of a call costs more than
-# the call itself, and a batch saves nothing.
+# Runs are carried out together up to this product of parameters and examples. Above it the arithmetic of a call costs
+# more than the call itself, and a batch saves nothing.
 _SMALL = 2e4
 
 # A batch is filled up to one of these sizes, so that few shapes are compiled as runs end.

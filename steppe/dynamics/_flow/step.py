@@ -38,7 +38,7 @@ ROUNDING = 8
 # of a kink.
 ORDER, BACK, SHORT = 1.5, -0.5, 2.0
 
-# After a kink was seen, the errors of this many steps count as those of kinks.
+# After a kink was seen, this many steps are judged as steps across a kink.
 HELD = 10
 
 # This many cuts in a row leave at most 1e-16 of the first try.
@@ -77,7 +77,7 @@ class State(NamedTuple):
     still: Array  # steps since the loss was at its least
     stuck: Array  # no step, however short, is possible
     horizon: Array  # the time at which the flow ends
-    kinked: Array  # the errors of this many next steps count as those of kinks
+    kinked: Array  # this many next steps are judged as steps across a kink
 
 
 def interpolate(before: Point, now: Point, t: Array) -> Array:
@@ -141,7 +141,7 @@ class Judgement(NamedTuple):
     error: Array
     accepted: Array
     next_h: Array
-    kinked: Array  # the errors of this many next steps count as those of kinks
+    kinked: Array  # this many next steps are judged as steps across a kink
 
 
 def unjudged(h: Array, kinked: Array, accepted: Array) -> Judgement:
