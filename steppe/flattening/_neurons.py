@@ -42,8 +42,8 @@ class Neurons:
     Arrays are named by their path, "W1" or "0.W". A rescaling multiplies the arrays `into` by s > 0 and the arrays
     `out` by s^{−degree}, where `degree` is the degree of the activation. The length of an outgoing axis may be a
     multiple of the number of neurons, as after flattening the channels of a convolution: neuron after neuron, or with
-    `interleaved` all neurons once and then again (channels last). Neurons tied by a skip connection are one group, with several arrays
-    on a side.
+    `interleaved` all neurons once and then again (channels last). Neurons tied by a skip connection are one group, with
+    several arrays on a side.
 
     >>> Neurons(into={"W1": 0, "b1": 0}, out={"W2": 1})
     Neurons(into={'W1': 0, 'b1': 0}, out={'W2': 1})

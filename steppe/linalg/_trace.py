@@ -24,7 +24,7 @@ from steppe.linalg._probes import (
 # The accuracy of a trace unless the caller states another one.
 TRACE = Accuracy(0.05)
 
-# Groups of the jackknife: it costs this many eliminations of size n, and with more groups Student's quantile falls little.
+# Groups of the jackknife: it costs this many eliminations of size n. With more groups Student's quantile falls little.
 GROUPS = 32
 
 

@@ -50,7 +50,7 @@ _predictions = eqx.filter_jit(lambda problem, w: problem.predictions(w))
 def _derivatives(problem: Problem, w: Array) -> Array:
     """(examples, outputs, inputs), by one backward pass for each output.
 
-    If examples depend on each other, by batch statistics, the entry of an example is the derivative of the sum over all.
+    If examples depend on each other, by batch statistics, an example's entry is the derivative of the sum over all.
     """
     params, x = problem.unravel(w), problem.x[:EXAMPLES]
     f, back = jax.vjp(lambda x: problem.predict(params, x).reshape(x.shape[0], -1), x)
