@@ -5,4 +5,5 @@ try:
 except ImportError as error:
     raise ImportError('steppe.torch needs PyTorch. Install the extra: pip install "steppe[torch]"') from error
 
+from steppe.torch._monitor import Monitor as Monitor
 from steppe.torch._sam import SAM as SAM

@@ -300,11 +300,10 @@ class _Modules:
             this = weakref.ref(self)
 
             def before_forward(module: torch.nn.Module, _: Any) -> None:
-                if (modules := this()) is not None:
+                if not torch.compiler.is_compiling() and (modules := this()) is not None:
                     modules._notice(module)
 
-            register = torch.nn.modules.module.register_module_forward_pre_hook
-            self._hook = register(torch.compiler.disable(before_forward))
+            self._hook = torch.nn.modules.module.register_module_forward_pre_hook(before_forward)
             weakref.finalize(self, self._hook.remove)
 
     def _notice(self, module: torch.nn.Module) -> None:
