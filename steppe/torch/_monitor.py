@@ -237,6 +237,8 @@ class Monitor:
             if p.dtype not in (torch.float32, torch.float64):
                 remedy = "Keep the parameters in float32 and use autocast."
                 check.refuse("model", "in single or double precision", str(p.dtype), remedy)
+        with linalg.one_thread():  # imports the libraries that it controls
+            pass
         for _ in range(2):  # the first product is slower than all others
             point = self._point(self._probe, self._params)
             if point.marked_once():
