@@ -112,7 +112,9 @@ def _undisturbed(model: torch.nn.Module, device: torch.device) -> Iterator[None]
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         # The fast kernels of attention have no second derivative.
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        torch.manual_seed(0)
+        # torch.manual_seed would seed every other device as well.
+        for generator in _generators(device):
+            generator.manual_seed(0)
         try:
             for module in dropout:
                 module.training = False
@@ -132,6 +134,11 @@ def _random_numbers_kept(device: torch.device) -> Iterator[None]:
         finally:
             random.setstate(kept[0])
             np.random.set_state(kept[1])
+
+
+def _generators(device: torch.device) -> list[torch.Generator]:
+    cuda = [torch.cuda.default_generators[device.index or 0]] if device.type == "cuda" else []
+    return [torch.default_generator, *cuda]
 
 
 def first_batch(data: Any) -> Any:
