@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +15,11 @@ import torch
 
 from steppe import check, linalg
 from steppe.estimate import Accuracy
-from steppe.torch._probe import Loss, Point, Probe, Tensors, dot, first_batch, flat, shaped
+from steppe.torch._network import Network
+from steppe.torch._network import _bare as bare
+from steppe.torch._probe import Point, Probe, dot, first_batch, flat
 from steppe.torch._records import Row, Table, writer
-from steppe.torch._stability import Stability, stability
+from steppe.torch._stability import Stability, Tensors, stability
 
 # An eigenvalue to plot against 2/lr; a certified call may not take more than this.
 ONE_PERCENT = Accuracy(1e-2, max_matvecs=200)
@@ -43,10 +46,9 @@ class Monitor:
       optimiser becomes unstable: 2/lr for gradient descent. For SGD with momentum, RMSProp, Adam and AdamW.
     - `loss`, `gradient_norm`, `lr`, `settled` (the eigenvalues are accurate to `accuracy`), `matvecs`, `overhead`.
 
-    All of them are of one batch: `data` is (inputs, targets), a dictionary of the model's arguments, or a DataLoader,
-    of which the first batch is taken. `loss` is a function of (outputs, targets), of (outputs, batch) for a
-    dictionary, or None if the model returns its loss. `monitor.batch(inputs, targets)` before a step measures
-    `batch_edge`, the same ratio on the batch at hand, as well.
+    All of them are of one batch: `data` is a batch as `steppe.torch.Problem` takes it, or a DataLoader, of which the
+    first one is taken. `loss` is that of the training, or None if the model returns it as `.loss`. A call of
+    `monitor.batch(inputs, targets)` before a step adds `batch_edge`, the same ratio on the batch at hand.
 
     A measurement waits until it costs no more than the share `overhead` of the time that the training took; `every`
     fixes the number of steps between two instead. Parameters, gradients, buffers, modes and random numbers are not
@@ -70,7 +72,7 @@ class Monitor:
         model: torch.nn.Module,
         optimizer: torch.optim.Optimizer,
         data: Any,
-        loss: Loss = None,
+        loss: Any = None,
         *,
         overhead: float = 0.1,
         every: int | None = None,
@@ -83,14 +85,12 @@ class Monitor:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         started = clock()
-        self._model, self._optimizer, self._loss, self._clock = _bare(model), optimizer, loss, clock
+        self._model, self._optimizer, self._loss, self._clock = bare(model), optimizer, loss, clock
         self.share = check.number("overhead", overhead, above=0.0, remedy="Pass a share of the time, such as 0.1.")
         self._every = None if every is None else check.integer("every", every, minimum=1)
         Accuracy.expected(accuracy)
-        named = _chosen(self._model, optimizer)
-        self._params: Tensors = list(named.values())
-        self._named = named
-        self._probe = Probe(self._model, named, first_batch(data), loss)
+        self._network, self._params = _moved_by(optimizer, self._model)
+        self._probe = Probe(self._model, self._network, first_batch(data), loss)
         p = sum(v.numel() for v in self._params)
         self._wanted = tuple(name for name, on in ((SHARPNESS, sharpness), (PRECONDITIONED, preconditioned)) if on)
         self._trackers = {name: _Tracked(linalg.Tracker(p, accuracy=accuracy)) for name in (SHARPNESS, PRECONDITIONED)}
@@ -232,36 +232,24 @@ class Monitor:
     # What to measure.
 
     def _try(self) -> None:
-        """One product, so that a loss without a second derivative is refused here and not in the middle of a run."""
-        for p in self._params:
-            if p.dtype not in (torch.float32, torch.float64):
-                remedy = "Keep the parameters in float32 and use autocast."
-                check.refuse("model", "in single or double precision", str(p.dtype), remedy)
+        """A product, so that a loss without a second derivative is refused here and not in the middle of a run."""
         with linalg.one_thread():  # imports the libraries that it controls
             pass
         for _ in range(2):  # the first product is slower than all others
-            point = self._point(self._probe, self._params)
-            if point.marked_once():
-                got, remedy = (
-                    "a function marked once_differentiable",
-                    "Remove the mark if its backward is differentiable.",
-                )
-                check.refuse("model", "twice differentiable", got, remedy)
-            try:
-                self._product(point, [torch.ones_like(p) for p in self._params])
-            except (NotImplementedError, RuntimeError) as error:
-                remedy = (
-                    "Replace the layer that it names; on a GPU, an LSTM needs torch.backends.cudnn.enabled = False."
-                )
-                raise check.ArgumentError(
-                    f"model must be twice differentiable; torch says: {error}. {remedy}"
-                ) from error
+            with self._point(self._probe, self._params) as point:
+                try:
+                    point.refuse_once_differentiable()
+                    self._product(point, [torch.ones_like(p) for p in self._params])
+                except (NotImplementedError, RuntimeError) as error:
+                    remedy = "Replace the layer that it names, or make its backward differentiable."
+                    check.refuse("model", "twice differentiable", str(error), remedy)
 
-    def _point(self, probe: Probe, w: Tensors) -> Point:
+    @contextmanager
+    def _point(self, probe: Probe, w: Tensors) -> Iterator[Point]:
         started = self._clock()
-        point = probe.at(w)
-        self._graph_seconds = self._clock() - started
-        return point
+        with probe.at(w) as point:
+            self._graph_seconds = self._clock() - started
+            yield point
 
     def _product(self, point: Point, v: Tensors) -> Tensors:
         started = self._clock()
@@ -270,31 +258,29 @@ class Monitor:
         return product
 
     def _measure(self, w: Tensors, step: Tensors) -> None:
-        point = self._point(self._probe, w)
-        norm = math.sqrt(dot(point.gradient, point.gradient))
-        row: Row = {
-            "step": self.steps,
-            "loss": point.loss,
-            "gradient_norm": norm,
-            "lr": float(self._optimizer.param_groups[0]["lr"]),
-            "edge": self._edge(point, step),
-            "batch_edge": math.nan,
-            "sharpness": math.nan,
-            "preconditioned": math.nan,
-            "threshold": math.nan,
-            "settled": False,
-            "matvecs": 1,
-            "overhead": self.overhead,
-        }
+        with self._point(self._probe, w) as point:
+            norm = math.sqrt(dot(point.gradient, point.gradient))
+            known = stability(self._optimizer, self._params)
+            self._names = self._matrices(known)
+            row: Row = {
+                "step": self.steps,
+                "loss": point.loss,
+                "gradient_norm": norm,
+                "lr": float(self._optimizer.param_groups[0]["lr"]),
+                "edge": self._edge(point, step),
+                "batch_edge": math.nan,
+                "sharpness": math.nan,
+                "preconditioned": math.nan,
+                "threshold": known.edge(norm) if known is not None else math.nan,
+                "settled": False,
+                "matvecs": 1,
+                "overhead": self.overhead,
+            }
+            if self._full and math.isfinite(norm):
+                self._eigenvalues(point, known, row)
         if self._batch is not None:
-            at_hand = self._point(Probe(self._model, self._named, self._batch, self._loss), w)
-            row["batch_edge"] = self._edge(at_hand, step)
-        known = stability(self._optimizer, self._params)
-        self._names = self._matrices(known)
-        if known is not None:
-            row["threshold"] = known.edge(norm)
-        if self._full and math.isfinite(norm):
-            self._eigenvalues(point, known, row)
+            with self._point(Probe(self._model, self._network, self._batch, self._loss), w) as point:
+                row["batch_edge"] = self._edge(point, step)
         self._table.add(row)
         for write in self._writers:
             write(row)
@@ -328,7 +314,7 @@ class Monitor:
 
     def _times(self, point: Point, scaled: Stability | None, v: Any) -> Any:
         """Hv, or S(H + decay)S v."""
-        along = shaped(v, self._probe)
+        along = self._network.split(self._network.tensor(v))
         if scaled is None or scaled.scales is None:
             return flat(self._product(point, along))
         along = list(torch._foreach_mul(along, scaled.scales))
@@ -393,25 +379,13 @@ class _Tracked:
 _STATE = ("p", "vectors", "values", "watch", "before", "growth", "slows", "calls", "takeover", "settled", "fell")
 
 
-def _bare(model: torch.nn.Module) -> torch.nn.Module:
-    """The module without the wrapper that would exchange gradients between processes."""
-    if not isinstance(model, torch.nn.Module):
-        check.refuse("model", "a torch.nn.Module", model, "Pass the network that the optimiser trains.")
-    wrappers = (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)
-    return _bare(model.module) if isinstance(model, wrappers) else model
-
-
-def _chosen(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """The parameters of the model that the optimiser moves, by name."""
+def _moved_by(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> tuple[Network, Tensors]:
+    """The parameters that the optimiser moves, in the order of the model."""
     if not isinstance(optimizer, torch.optim.Optimizer):
         check.refuse("optimizer", "an optimiser of torch", optimizer, "Pass the one whose step the loop calls.")
-    moved = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
-    ids = {id(p) for p in moved}
-    chosen = {name: p for name, p in model.named_parameters() if id(p) in ids}
-    if not chosen or len(chosen) < len(ids):
-        got = f"{len(ids)} parameters, of which the model has {len(chosen)}"
+    ids = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
+    params = [p for p in model.parameters() if id(p) in ids]
+    if not params or len(params) < len(ids):
+        got = f"{len(ids)} parameters, of which the model has {len(params)}"
         check.refuse("optimizer", "one of the parameters of the model", got, "Pass the module that holds all of them.")
-    if len(devices := {str(p.device) for p in moved}) > 1:
-        remedy = "Vectors of all parameters are needed in one place: monitor a model on one device."
-        check.refuse("model", "on one device", sorted(devices), remedy)
-    return chosen
+    return Network(model, lambda name, p: id(p) in ids), params

@@ -476,11 +476,11 @@ def test_what_is_refused():
         ((None, optimizer, data, half_square), "model must be a torch.nn.Module"),
         ((model, model, data, half_square), "optimizer must be an optimiser of torch"),
         ((model, other, data, half_square), "one of the parameters of the model; got '2 parameters, of which"),
-        ((model, optimizer, data[0], half_square), r"data must be a batch of inputs and targets.*DataLoader"),
-        ((model, optimizer, data, lambda f, y: f), "loss must be a function that returns one number"),
+        ((model, optimizer, "data", half_square), r"data must be batches of tensors.*\(x, y\)"),
+        ((model, optimizer, data, lambda f, y: f), "loss must be one number for a batch"),
         ((model, optimizer, data, lambda f, y: f.detach().sum()), "loss must be a differentiable function"),
         ((model, optimizer, data, lambda f, y: (Once.apply(f) ** 2).sum()), "twice diff.*got .*once_differentiable"),
-        ((half, torch.optim.SGD(half.parameters()), data, half_square), "in single or double precision"),
+        ((half, torch.optim.SGD(half.parameters()), data, half_square), "float32 or float64"),
         ((model, optimizer, torch.utils.data.DataLoader([]), half_square), "a DataLoader with a batch"),
     ]  # fmt: skip
     for arguments, message in cases:
