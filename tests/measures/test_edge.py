@@ -65,3 +65,16 @@ def test_a_step_that_is_not_finite_is_refused():
     with pytest.raises(ArgumentError, match="step must be finite"):
         edge_ratio(p, step=np.full(p.w0.size, np.nan))
     assert steppe.measures.edge_ratio is edge_ratio
+
+
+def test_a_torch_problem():
+    """L = ½(4w₁² + w₂²) along a step, by products of PyTorch."""
+    torch = pytest.importorskip("torch.autograd") and pytest.importorskip("torch")
+    import steppe.torch
+
+    model = torch.nn.Linear(2, 1, bias=False).double()
+    model.weight.data = torch.tensor([[1.0, -1.0]], dtype=torch.float64)
+    x, y = torch.tensor([[2.0, 0.0], [0.0, 1.0]], dtype=torch.float64), torch.zeros(2, 1, dtype=torch.float64)
+    p = steppe.torch.Problem(model, (x, y), lambda f, y: 0.5 * ((f - y) ** 2).sum(), weight=lambda y: 1.0)
+    step, g, H = np.array([0.3, 0.1]), np.array([4.0, -1.0]), np.diag([4.0, 1.0])
+    assert edge_ratio(p, step=-step).value == pytest.approx(step @ H @ step / (g @ step))

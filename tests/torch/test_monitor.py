@@ -442,6 +442,40 @@ def test_a_dictionary_of_arguments_and_attention(loss):
     assert monitor.rows[0]["batch_edge"] == pytest.approx(monitor.rows[0]["edge"])
 
 
+class Recurrent(torch.nn.Module):
+    """An LSTM, and a layer that is computed again in every backward pass, in the way that `reentrant` says."""
+
+    def __init__(self, reentrant=None):
+        super().__init__()
+        torch.manual_seed(0)
+        self.cell, self.out = torch.nn.LSTM(3, 4, batch_first=True), torch.nn.Linear(4, 2)
+        self.reentrant = reentrant
+
+    def forward(self, x):
+        h = self.cell(x)[0][:, -1]
+        if self.reentrant is None:
+            return self.out(h.tanh())
+        layer = lambda h: self.out(h.tanh())  # noqa: E731
+        return torch.utils.checkpoint.checkpoint(layer, h, use_reentrant=self.reentrant)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpointed_layer_is_computed_again_at_the_same_parameters(reentrant):
+    """The step has moved the module's own parameters by then."""
+    rows = []
+    for kind in (None, reentrant):
+        model = Recurrent(kind).double()
+        torch.manual_seed(1)
+        data = torch.randn(6, 5, 3, dtype=torch.float64), torch.tensor([0, 1] * 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=5.0)
+        monitor = Monitor(model, optimizer, data, ENTROPY, every=1)
+        train(model, data, optimizer, 2, loss=ENTROPY)
+        rows.append(monitor.rows)
+    for one, other in zip(*rows, strict=True):
+        for name in ("edge", "sharpness", "loss"):
+            assert one[name] == pytest.approx(other[name], rel=1e-9)
+
+
 def test_called_by_hand():
     """For loops whose optimiser has no hooks."""
     model, data = quadratic()
