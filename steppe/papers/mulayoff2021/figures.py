@@ -103,7 +103,7 @@ def sharpness_panel(title: str, runs: Sequence[Any]) -> dict[str, Any]:
 
 @PAPER.plot("fig3", "sharpness against step size", figures.sharpness_curves, runs=MANY_RATES)
 def fig3(runs: Sequence[Any]) -> dict[str, Any]:
-    title = f"Fig. 3 · initialisation × {runs[0].spec['scale']:g}"
+    title = f"Fig. 3 · sharpness and step size, initialisation × {runs[0].spec['scale']:g}"
     return {"title": "", "panels": [sharpness_panel(title, runs)]}
 
 
