@@ -1,13 +1,12 @@
 """Beyond the paper, other models: ⟨u ⊙ v, x⟩ on several examples, three weights, more layers, one weight alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, experiment
+from steppe.experiments import Finding, experiment
 from steppe.outcome import OUTCOMES
 from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, converged, even, example_of
 from steppe.papers.conflicting_biases.paper import PAPER
@@ -23,77 +22,54 @@ _COLOURS = ("blue", "orange", "green")
 # The form ⟨u ⊙ v, x⟩ on several examples.
 
 
-@dataclass(frozen=True)
-class Factors(Experiment, kind="conflicting-biases/factors"):
-    """n examples whose target has two non-zero weights among d; u and v start as Gaussians.
-
-    `strength`: σ of label noise, ρ of 1-SAM.
-    """
-
-    algorithm: Literal["gd", "label-noise", "1-sam"]
-    lr: float
-    strength: float = 0.0
-    steps: int = 200_000
-    n: int = 6
-    d: int = 12
-    seed: int = 0
-
-    def data(self) -> tuple[Any, Any, Any, Any]:
-        """x, y, and the start u, v."""
-        rng = np.random.default_rng(self.seed)
-        x = rng.normal(size=(self.n, self.d))
-        beta = np.zeros(self.d)
-        beta[[1, 4]] = 1.5, -1.0
-        return x, x @ beta, rng.normal(size=self.d), rng.normal(size=self.d)
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        from steppe import until, when
-        from steppe.dynamics import run
-        from steppe.networks import two_factor_problem
-
-        x, y, u, v = self.data()
-        problem = two_factor_problem(x, y, u=u, v=v)
-        flattest = other_models.flattest(x, y)
-
-        def trace(problem: Any, w: Any) -> float:
-            return float(other_models.trace(x, w[: self.d], w[self.d :]))
-
-        def distance(problem: Any, w: Any) -> float:
-            return float(np.abs(np.asarray(w[: self.d] * w[self.d :]) - flattest.beta).max())
-
-        done = run(
-            problem,
-            self.dynamics(),
-            stop=until.steps(self.steps),
-            record={"trace": trace, "distance": distance},
-            when=when.logarithmic(per_decade=10),
-            checkpoint=checkpoint,
-            progress=progress,
-            key=self.seed,
-        )
-        last = {name: done.records[name][-1].item() for name in ("trace", "distance")}
-        result = last | {"least": flattest.trace, "lower": flattest.lower, "outcome": done.outcome}
-        return Computed(done.records, {"w": np.asarray(done.w)}, result)
-
-    def dynamics(self) -> Any:
-        from steppe.dynamics import GD, SAM, LabelNoise, Schedule, Stage
-
-        match self.algorithm:
-            case "gd":
-                return GD(self.lr)
-            case "label-noise":
-                # The noise shrinks β by an amount ∝ η: the last tenth has a tenth of the rate, which undoes this.
-                long, last = (LabelNoise(GD(lr), self.strength) for lr in (self.lr, self.lr / 10))
-                return Schedule((Stage(long, epochs=self.steps * 9 // 10), Stage(last)))
-            case "1-sam":
-                return SAM(self.lr, self.strength)
+def data_of_factors(n: int = 6, d: int = 12, seed: int = 0) -> tuple[Any, Any, Any, Any]:
+    """x, y, and the start u, v: n examples whose target has two non-zero weights among d; all are Gaussian."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    beta = np.zeros(d)
+    beta[[1, 4]] = 1.5, -1.0
+    return x, x @ beta, rng.normal(size=d), rng.normal(size=d)
 
 
-def _factors(steps: int) -> tuple[Factors, ...]:
+@experiment("conflicting-biases/factors")
+def trained_factors(
+    checkpoint: Any, progress: Any, *, algorithm: Literal["gd", "label-noise", "1-sam"] = "gd", lr: float = 0.02,
+    strength: float = 0.0, steps: int = 200_000, n: int = 6, d: int = 12, seed: int = 0,
+) -> Computed:  # fmt: skip
+    """⟨u ⊙ v, x⟩ trained by one algorithm. `strength`: σ of label noise, ρ of 1-SAM."""
+    from steppe import until, when
+    from steppe.dynamics import GD, SAM, LabelNoise, Schedule, Stage, run
+    from steppe.networks import two_factor_problem
+
+    x, y, u, v = data_of_factors(n, d, seed)
+    flattest = other_models.flattest(x, y)
+    dynamics: Any = SAM(lr, strength) if algorithm == "1-sam" else GD(lr)
+    if algorithm == "label-noise":
+        # The noise shrinks β by an amount ∝ η: the last tenth has a tenth of the rate, which undoes this.
+        long, last = (LabelNoise(GD(rate), strength) for rate in (lr, lr / 10))
+        dynamics = Schedule((Stage(long, epochs=steps * 9 // 10), Stage(last)))
+
+    def trace(problem: Any, w: Any) -> float:
+        return float(other_models.trace(x, w[:d], w[d:]))
+
+    def distance(problem: Any, w: Any) -> float:
+        return float(np.abs(np.asarray(w[:d] * w[d:]) - flattest.beta).max())
+
+    done = run(
+        two_factor_problem(x, y, u=u, v=v), dynamics, stop=until.steps(steps), key=seed,
+        record={"trace": trace, "distance": distance}, when=when.logarithmic(per_decade=10),
+        checkpoint=checkpoint, progress=progress,
+    )  # fmt: skip
+    final = {name: done.records[name][-1].item() for name in ("trace", "distance")}
+    result = final | {"least": flattest.trace, "lower": flattest.lower, "outcome": done.outcome}
+    return Computed(done.records, {"w": np.asarray(done.w)}, result)
+
+
+def _factors(steps: int) -> tuple[Any, ...]:
     return (
-        Factors("gd", 0.02, steps=steps),
-        Factors("label-noise", 0.05, 1.0, steps=2 * steps),
-        Factors("1-sam", 0.02, 0.1, steps=2 * steps),
+        trained_factors(steps=steps),
+        trained_factors(algorithm="label-noise", lr=0.05, strength=1.0, steps=2 * steps),
+        trained_factors(algorithm="1-sam", strength=0.1, steps=2 * steps),
     )
 
 
@@ -140,7 +116,7 @@ def conservation() -> Finding:
     """The largest change of u² − v² along the flow of ⟨u ⊙ v, x⟩, by an integrator."""
     from scipy.integrate import solve_ivp
 
-    x, y, u, v = Factors("gd", 0.02).data()
+    x, y, u, v = data_of_factors()
     d = len(u)
 
     def slope(t: float, w: Any) -> Any:
