@@ -71,6 +71,9 @@ class Torch(Backend):
     def loss_value(self, problem: Problem, w: np.ndarray) -> float:
         return problem.loss(w)
 
+    def gradient(self, problem: Problem, w: np.ndarray) -> np.ndarray:
+        return problem.gradient(w)
+
     def treatment(self, problem: Problem, statistics: Statistics) -> str:
         return problem.treatment
 
