@@ -140,6 +140,10 @@ class Backend(abc.ABC):
         """L(w)."""
 
     @abc.abstractmethod
+    def gradient(self, problem: Any, w: Any) -> NDArray[Any]:
+        """∇L(w)."""
+
+    @abc.abstractmethod
     def treatment(self, problem: Any, statistics: "Statistics") -> str:
         """How batch statistics are treated, as an estimate says it."""
 

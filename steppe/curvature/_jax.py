@@ -2,6 +2,8 @@
 
 from typing import Any, final
 
+import equinox as eqx
+import jax
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -36,6 +38,9 @@ class Jax(Backend):
     def loss_value(self, problem: Problem, w: Array) -> float:
         return _inputs.loss_value(problem, w)
 
+    def gradient(self, problem: Problem, w: Array) -> NDArray[Any]:
+        return np.asarray(_gradient(problem, w))
+
     def treatment(self, problem: Problem, statistics: Statistics) -> str:
         return str(statistics)
 
@@ -69,6 +74,8 @@ class Jax(Backend):
     def kinks(self, problem: Problem, w: Array | None, *, rtol: float, sharpness: float | None) -> Kinks:
         return kinks_of_equations(problem, w, rtol=rtol, sharpness=sharpness)
 
+
+_gradient = eqx.filter_jit(lambda problem, w: jax.grad(problem.loss)(w))
 
 JAX = Jax()
 backend.register(Problem, lambda problem: JAX)
