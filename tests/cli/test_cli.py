@@ -1,35 +1,20 @@
 """The command line as a user meets it; in a process of its own where the process is the point."""
 
-import contextlib
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from command_line import TINY, call
 
 import steppe
-from steppe.cli import main
 
 COMMAND = [sys.executable, "-m", "steppe"]
 
 
-def call(*arguments):
-    """What `steppe` prints and returns, without a second or two for a process to import JAX."""
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        try:
-            main([str(a) for a in arguments])
-            code = 0
-        except SystemExit as ended:
-            code = ended.code or 0
-    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
-
-
-TINY = ("--set", "epochs=30", "--set", "width=20", "--set", "test=100")
 LONG = ("--set", "epochs=20000000")
 
 
