@@ -12,6 +12,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steppe import check
+from steppe._result import Result, Table, columns, panel, picture
+from steppe.curvature._backend import AnyProblem, backend
 from steppe.curvature._equations import Site, shaped, shifted, sites, tolerance
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import hessian
@@ -44,8 +46,8 @@ class KinkedLayer:
     matters: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Kinks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Kinks(Result):
     """All kinks at w, layer by layer; layers without kinks are omitted."""
 
     layers: tuple[KinkedLayer, ...]
@@ -58,8 +60,21 @@ class Kinks:
         """The number of kinks that contribute to a jump of the Hessian that matters."""
         return sum(int(layer.matters.sum()) for layer in self.layers)
 
+    def table(self) -> Table:
+        """One row for each kink."""
+        names = ("examples", "neurons", "values", "matters")
+        found = {name: [value for layer in self.layers for value in getattr(layer, name)] for name in names}
+        return columns({"layer": [layer.name for layer in self.layers for _ in layer.values]} | found)
 
-def kinks(problem: Problem, w: Array | None = None, *, rtol: float = 1e-3, sharpness: float | None = None) -> Kinks:
+    def draw(self) -> Any:
+        """How many kinks each layer has, and how many of them matter."""
+        counts = {"kinks": [len(a.values) for a in self.layers], "that matter": [a.matters.sum() for a in self.layers]}
+        return picture(
+            f"{len(self):,} kinks", [panel("layer", range(len(self.layers)), "count", counts, kind="points")]
+        )
+
+
+def kinks(problem: AnyProblem, w: Any = None, *, rtol: float = 1e-3, sharpness: float | None = None) -> Kinks:
     """The neurons and examples whose pre-activation is within rounding of a kink: |h| ≤ 16 ulp of its layer.
 
     Kinks are found in the equations of the network: relu, max, min, abs, clamp and where(a > b, …). A pre-activation
@@ -83,8 +98,15 @@ def kinks(problem: Problem, w: Array | None = None, *, rtol: float = 1e-3, sharp
     >>> found = kinks(p, p.w0)                                      # 2 − 1 = 1, and 3 − 3 = 0
     >>> len(found), found.matter, found.layers[0].examples.tolist()
     (1, 1, [1])
+
+    In a `steppe.torch.Problem` none are found: PyTorch has no equations to read.
     """
     rtol = check.number("rtol", rtol, above=0.0)
+    return backend(problem).kinks(problem, w, rtol=rtol, sharpness=sharpness)
+
+
+def kinks_of_equations(problem: Problem, w: Array | None, *, rtol: float, sharpness: float | None) -> Kinks:
+    """`kinks` of a JAX problem."""
     w = prepared(problem, w)
     shapes = eqx.filter_eval_shape(_sites, problem, w)
     if not shapes:

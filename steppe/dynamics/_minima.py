@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import check, when
+from steppe._result import Rows
 from steppe.dynamics._many import carry
 from steppe.dynamics._run import Checkpoint, Progress
 from steppe.kernels.one_hidden import advance
@@ -19,8 +20,8 @@ Floats = NDArray[np.float64]
 _CALL = 200_000
 
 
-@dataclass(frozen=True, eq=False)
-class Minima:
+@dataclass(frozen=True, eq=False, repr=False)
+class Minima(Rows, index="run", columns=("outcome", "steps", "loss", "warming")):
     """One entry, or row, for each step size. `losses[t]` holds the losses after `moments[t]` steps, NaN for ended runs.
 
     `warming` tells which runs ended while the step size was still growing.
@@ -88,7 +89,7 @@ def minima(
 
 
 class _Compiled:
-    """A `Batch` of which each thread carries out one run at a time by the kernel."""
+    """A `Batch` whose threads each carry out one run at a time, by the kernel."""
 
     def __init__(
         self, x: Floats, y: Floats, w: Floats, output: Floats, lr: Floats, moments: NDArray[np.int64],

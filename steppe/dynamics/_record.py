@@ -20,6 +20,11 @@ loss_at = eqx.filter_jit(lambda problem, w: problem.loss(w))
 LOSS: Record = {"loss": loss_at}
 
 
+def part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Columns:
+    """The arrays of a checkpoint whose names begin with the prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+
+
 class Recorder:
     """Collects rows. An estimate that is not exact also fills the columns `name.lower` and `name.upper`."""
 

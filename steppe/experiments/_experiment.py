@@ -84,7 +84,7 @@ def seeds(experiment: E, count: int, *, first: int = 0) -> tuple[E, ...]:
     return tuple(dataclasses.replace(experiment, seed=first + k) for k in range(count))  # type: ignore[type-var]
 
 
-def experiment(kind: str) -> Callable[[Callable[..., "Computed"]], type[Experiment]]:
+def experiment(kind: str) -> Callable[[Callable[..., "Computed"]], Callable[..., Experiment]]:
     """Makes an `Experiment` of a function: its keyword-only parameters, each with a default, become the fields.
 
     >>> @experiment("doc/square")
@@ -94,7 +94,7 @@ def experiment(kind: str) -> Callable[[Callable[..., "Computed"]], type[Experime
     (square(side=3.0), 9.0)
     """
 
-    def make(function: Callable[..., "Computed"]) -> type[Experiment]:
+    def make(function: Callable[..., "Computed"]) -> Callable[..., Experiment]:
         parameters = inspect.signature(function).parameters.values()
         fields = [(p.name, p.annotation, p.default) for p in parameters if p.kind is p.KEYWORD_ONLY]
 

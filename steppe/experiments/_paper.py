@@ -4,7 +4,9 @@ A paper is declared in the order in which it is read. Adding a figure or a claim
 
     P = Paper("wen2023", "Sharpness minimization algorithms …", module=__name__)
 
-    fig4b = P.figure("fig4b", "bias, 1-SAM", runs={"paper": seeds(BIAS, 10), "smoke": seeds(SMALL, 2)}, show=CURVES)
+    @P.plot("fig4b", "bias, 1-SAM", panels, runs={"paper": seeds(BIAS, 10), "smoke": seeds(SMALL, 2)})
+    def fig4b(runs):
+        return {"title": …, "panels": […]}
 
     @P.claim("fig4b-attains-bound", "Figure 4b", "1-SAM reaches the bound.", "within 3%", needs=(fig4b,))
     def _(runs):
@@ -16,6 +18,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Literal, Protocol, TypeVar
 
 from steppe.check import ArgumentError, suggest
@@ -136,6 +139,17 @@ class Paper:
         self.figures.append(figure)
         return figure
 
+    def plot(
+        self,
+        id: str,
+        title: str,
+        draw: Callable[[Mapping[str, Any]], Any],
+        *,
+        runs: Mapping[Scale, Sequence[Experiment]],
+    ) -> Callable[[Callable[[Sequence[Any]], Numbers]], Figure]:
+        """Declare a figure: decorates the function that makes its numbers from its runs, and becomes the figure."""
+        return lambda numbers: self.figure(id, title, runs=runs, show=Shown(numbers, draw))
+
     def claim(
         self,
         id: str,
@@ -161,13 +175,21 @@ class Paper:
         id: str,
         source: str,
         *,
-        printed: tuple[str, str, Check],
-        corrected: tuple[str, str, Check],
+        printed: tuple[str, str],
+        corrected: tuple[str, str],
         needs: Sequence[Figure] = (),
-    ) -> None:
-        """Declare two claims, (statement, expected, check) each: `id`-printed should fail, `id`-corrected hold."""
-        self.claim(f"{id}-printed", source, *printed[:2], needs=needs, misprint=True)(printed[2])
-        self.claim(f"{id}-corrected", f"{source}, corrected", *corrected[:2], needs=needs)(corrected[2])
+    ) -> Callable[[Check], Check]:
+        """Declare two claims, (statement, expected) each: `id`-printed should fail, `id`-corrected hold.
+
+        Decorates the check of both. Its first argument is True for what is printed, False for what is right.
+        """
+
+        def declare(check: Check) -> Check:
+            self.claim(f"{id}-printed", source, *printed, needs=needs, misprint=True)(partial(check, True))
+            self.claim(f"{id}-corrected", f"{source}, corrected", *corrected, needs=needs)(partial(check, False))
+            return check
+
+        return declare
 
     def matching(self, pattern: str) -> tuple[list[Figure], list[Claim]]:
         """The figures and claims that a name or pattern fits; at least one."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steppe import check, linalg
+from steppe._result import Result, Table, panel, picture
 from steppe.curvature import gauss_newton, gram
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import rank
@@ -22,14 +23,15 @@ from steppe.flattening._rescaling import Rescaling, balance, circulating, lower_
 from steppe.problem import Problem
 from steppe.training_set import Floats
 
-# Numbers in the derivatives of M by all neurons, 512 MB: for larger problems the top eigenvectors are tracked instead.
+# The derivatives of M by all neurons may hold this many numbers, 512 MB. For larger problems the top eigenvectors are
+# tracked instead.
 _SLOPES = 2**26
-# The relative gap of tracked eigenvectors, and the share of it that the interval of λ_max may take.
+# With tracked eigenvectors the relative gap is at least _GAP, and the interval of λ_max may take _SHARE of it.
 _GAP, _SHARE = 1e-3, 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class Flattened:
+@dataclass(frozen=True, eq=False, repr=False)
+class Flattened(Result):
     """`w` has the measure `value`, and no rescaling of the neurons has less than `lower`; `gap` is their relative
     difference. `before` is the value at the given parameters.
 
@@ -37,7 +39,7 @@ class Flattened:
     `confidence` only, and the gap reaches from `upper` to `lower`. Otherwise `upper` is the value.
 
     `layers` are the rescaled neurons and `scales` their factors, one vector for each layer. `unattained` names neurons
-    without a best scale: their curvature can become small, but not zero, and counts in the gap.
+    without a best scale: as their scale grows their curvature tends to 0, which no scale attains. It counts in the gap.
     """
 
     w: Array
@@ -50,6 +52,23 @@ class Flattened:
     layers: tuple[Neurons, ...]
     scales: tuple[Floats, ...]
     unattained: tuple[str, ...]
+
+    def table(self) -> Table:
+        """One row for each neuron: its layer, its number and its factor."""
+        widths = [len(s) for s in self.scales]
+        return {
+            "layer": np.repeat([next(iter(layer.into)) for layer in self.layers], widths),
+            "neuron": np.concatenate([np.arange(m) for m in widths]),
+            "scale": np.concatenate(self.scales),
+        }
+
+    def draw(self) -> Any:
+        """The factors of each layer's neurons, in rising order."""
+        panels = [
+            panel("neurons by factor", np.arange(len(s)), ", ".join(layer.into), {"": np.sort(s)}, kind="points")
+            for layer, s in zip(self.layers, self.scales, strict=True)
+        ]
+        return picture(f"{self.before:.4g} before, {self.value:.4g} after, at least {self.lower:.4g}", panels)
 
 
 def flatten(
@@ -68,9 +87,10 @@ def flatten(
     function, but G changes. Both problems are convex in log s, so the minimum is global. It depends on the function
     only, not on the given scales: a measure of flatness that rescaling cannot change.
 
-    The layers are read off the parameters (lists, dicts or modules of dense or convolutional layers), and the symmetry
-    is checked on the examples; if that fails, describe the neurons with `layers`. Activations that are not homogeneous
-    are refused, and so is a layer in front of a normalisation: larger weights are flatter there, without end.
+    Dense and convolutional layers are read off the equations of the network, in the order in which it uses them, and
+    the symmetry is checked on the examples; if that fails, describe the neurons with `layers`. Activations that are not
+    homogeneous are refused, and so is a layer in front of a normalisation: larger weights are flatter there, without
+    end.
 
     >>> import steppe
     >>> params = {"W1": jnp.array([[8.0]]), "W2": jnp.array([1.0])}
@@ -149,8 +169,7 @@ def least_trace(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
 
 
 def least_sharpness(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
-    """min_t λ_max over the columns that no direction of t sends to zero; the value includes the other columns, the
-    bound does not."""
+    """min_t λ_max. The bound is that of the columns that no direction of t sends to zero; the value includes all."""
     rows = rank(gauss_newton, problem, w)
     if rows**2 * A.shape[1] > _SLOPES or rows * w.size > KEPT:
         return _by_products(problem, w, A, max(rtol, _GAP))

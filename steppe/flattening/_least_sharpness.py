@@ -8,15 +8,16 @@ from scipy.linalg import cho_solve
 from scipy.sparse import csr_array, diags_array
 
 from steppe import check
+from steppe._result import Rows
 from steppe.flattening._cholesky import damped
 from steppe.flattening._rescaling import Rescaling, balance, compressed, lower_bound
 from steppe.linalg import one_thread
 from steppe.training_set import Floats
 
-# For dense problems: values of μ, Newton steps for each, and the factor between two values of μ.
+# For dense problems: the most values of μ, the most Newton steps for each, and the factor between two values.
 _ROUNDS, _NEWTON, _SHRINK = 60, 60, 0.2
 
-# For tracked eigenvectors: new vectors for each power of M, powers of M and vectors kept for each round, and rounds.
+# For tracked eigenvectors: new vectors for each power of M, powers of M in a round, vectors kept after it, rounds.
 _BLOCK, _DEPTH, _KEPT, _TRACKED_ROUNDS = 12, 2, 36, 40
 
 
@@ -79,8 +80,8 @@ def _slopes(form: Rescaling, rotated: Floats, scales: Floats) -> Floats:
     return slopes
 
 
-@dataclass(frozen=True, eq=False)
-class Flattest:
+@dataclass(frozen=True, eq=False, repr=False)
+class Flattest(Rows, index="neuron", columns=("t",)):
     """`value` = λ_max(M(t)); no t has less than `lower`, and `gap` = (value − lower)/value.
 
     `top` is the bound from the top eigenvector alone, (S88) of mulayoff2021. `lower` is the bound from the best mixture

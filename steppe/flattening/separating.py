@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
+from steppe._result import Rows
 from steppe.training_set import Floats, Params, inputs
 
 __all__ = ["Separation", "deep", "first_layer", "hypercube", "separate", "sim_ln", "sphere", "widest"]
@@ -15,8 +16,8 @@ def __dir__() -> list[str]:
     return list(__all__)
 
 
-@dataclass(frozen=True)
-class Separation:
+@dataclass(frozen=True, repr=False)
+class Separation(Rows, index="point", columns=("offsets", "gaps")):
     """wᵢ·xᵢ = offsetᵢ and wᵢ·x ≤ offsetᵢ − gapᵢ, gapᵢ > 0, at every other point x; ‖wᵢ‖ = 1.
 
     It exists for extreme points (wen2023, Definition 4.1).

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steppe import check
+from steppe._result import Rows
 from steppe.linalg._lanczos import tridiagonal
 from steppe.linalg._operator import Matvec, Operator, Vector, dimension, generator
 from steppe.linalg._probes import sphere
@@ -15,8 +16,8 @@ PER_WIDTH = 4
 TAIL = 7
 
 
-@dataclass(frozen=True, eq=False)
-class Density:
+@dataclass(frozen=True, eq=False, repr=False)
+class Density(Rows, index="point", columns=("grid", "density", "stderr")):
     """Σ_j weights_j δ(x − nodes_j), the spectral measure of A with total mass 1, averaged over probes; and `density`,
     the measure smoothed by a Gaussian of standard deviation `width` on a grid, with its standard error."""
 

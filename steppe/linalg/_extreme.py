@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steppe import check
+from steppe._result import Rows
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._bounds import Christoffel
 from steppe.linalg._lanczos import Krylov
@@ -15,8 +16,8 @@ from steppe.linalg._operator import Matvec, Operator, Vector, dimension, generat
 EIGENVALUE = Accuracy(1e-3)
 
 
-@dataclass(frozen=True, eq=False)
-class Eigenpair:
+@dataclass(frozen=True, eq=False, repr=False)
+class Eigenpair(Rows, index="entry", columns=("vector",)):
     """An eigenvalue with its interval, and the unit Ritz vector that attains `estimate.value`."""
 
     estimate: Estimate

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from steppe._result import Rows
 from steppe.linalg._operator import (
     Matrix,
     Matvec,
@@ -19,7 +20,7 @@ from steppe.linalg._operator import (
 )
 from steppe.linalg._probes import gaussian
 
-# Norm of the random part of a warm start over that of its known part. The bound of λ_max loses only a factor
+# In a warm start, the norm of the random part over the norm of the known part. The bound of λ_max loses only a factor
 # noise² of weight, worth a product or two; the Ritz value is second order in the noise.
 NOISE = 0.1
 
@@ -260,8 +261,8 @@ class Krylov:
         self.size = k
 
 
-@dataclass(frozen=True, eq=False)
-class Tridiagonal:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tridiagonal(Rows, index="step", columns=("alpha", "beta")):
     """A V = V T + β_k v_{k+1} e_kᵀ: diagonal α of T, off-diagonal β (the last entry is the residual β_k, 0 if the
     space is invariant), orthonormal columns V (p × k)."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steppe import check
+from steppe._result import Rows
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._operator import Matrix, Matvec, Operator, Vector, dimension, generator
 from steppe.linalg._probes import (
@@ -23,7 +24,7 @@ from steppe.linalg._probes import (
 # The accuracy of a trace unless the caller states another one.
 TRACE = Accuracy(0.05)
 
-# Groups of the jackknife: it costs this many eliminations of size n, and Student's quantile hardly falls beyond.
+# Groups of the jackknife: it costs this many eliminations of size n. With more groups Student's quantile falls little.
 GROUPS = 32
 
 
@@ -290,8 +291,8 @@ def xtrace(
     return Estimate(value, value - half, value + half, level, a.matvecs, converged=converged)
 
 
-@dataclass(frozen=True, eq=False)
-class Diagonal:
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagonal(Rows, index="entry", columns=("value", "stderr")):
     """diag A with the standard error of each entry; `converged` says whether ‖stderr‖ ≤ rtol ‖value‖."""
 
     value: Vector

@@ -6,14 +6,12 @@ from typing import Any, final
 
 from steppe import check
 from steppe._random import Key, generator
-from steppe.curvature import Curvature, Statistics, hessian
-from steppe.curvature._inputs import check_problem
+from steppe.curvature import AnyProblem, Curvature, Statistics, backend, hessian
 from steppe.estimate import Accuracy, Estimate
-from steppe.problem import Problem
 
 
 def check_policy(
-    problem: Problem,
+    problem: AnyProblem,
     *,
     accuracy: Accuracy | None = None,
     curvature: Curvature = hessian,
@@ -22,7 +20,7 @@ def check_policy(
     key: Key,
 ) -> None:
     """Refuses wrong options of a measure of curvature before anything is computed, even those that it will not need."""
-    check_problem(problem)
+    backend(problem)
     if accuracy is not None:
         Accuracy.expected(accuracy)
     check_matrix(curvature, statistics, memory)
@@ -42,19 +40,21 @@ def check_matrix(curvature: Any, statistics: Any, memory: float) -> None:
 @final
 @dataclass(frozen=True)
 class Measured(Estimate):
-    """An `Estimate` of a curvature; `statistics` is "full batch", "frozen" or "chunks of k"."""
+    """An `Estimate` of a curvature; `statistics` is "full batch", "frozen" or "chunks of k", for a torch problem also
+    "batches of k"."""
 
     statistics: str = "full batch"
 
 
-def measured(estimate: Estimate, statistics: Statistics) -> Measured:
-    return Measured(**{f.name: getattr(estimate, f.name) for f in fields(Estimate)}, statistics=str(statistics))
+def measured(estimate: Estimate, problem: AnyProblem, statistics: Statistics) -> Measured:
+    treatment = backend(problem).treatment(problem, statistics)
+    return Measured(**{f.name: getattr(estimate, f.name) for f in fields(Estimate)}, statistics=treatment)
 
 
-def read_off(value: float) -> Estimate:
+def read_off(value: float, *, matvecs: int = 0) -> Estimate:
     """An exact number. NaN, from parameters of a diverged run, has not converged.
 
     >>> read_off(2.0).is_exact, read_off(math.nan).is_exact, read_off(math.nan).converged
     (True, False, False)
     """
-    return replace(Estimate.exact(value), converged=not math.isnan(value))
+    return replace(Estimate.exact(value, matvecs=matvecs), converged=not math.isnan(value))

@@ -8,6 +8,7 @@ file and of itself, and the version of steppe, so that the store finds a damaged
 and a run of another version.
 """
 
+from steppe._exports import exported as _exported
 from steppe.store._checkpoint import Checkpoint as Checkpoint
 from steppe.store._files import StoreError as StoreError
 from steppe.store._spec import address as address
@@ -15,3 +16,5 @@ from steppe.store._spec import canonical as canonical
 from steppe.store._store import Computed as Computed
 from steppe.store._store import Entry as Entry
 from steppe.store._store import Store as Store
+
+__dir__ = _exported(__name__)

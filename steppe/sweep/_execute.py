@@ -128,7 +128,7 @@ def _on_interrupt() -> Iterator[threading.Event]:
         interrupted.set()
         signal.signal(signum, before[signum])
 
-    before = {signum: signal.signal(signum, ask) for signum in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[int, Any] = {signum: signal.signal(signum, ask) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interrupted
     finally:

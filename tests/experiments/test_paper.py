@@ -77,12 +77,10 @@ def _(squares, sums):
     return Finding(ratio, ratio > 1, f"{len(squares)} seeds")
 
 
-PAPER.misprint(
-    "eq1",
-    "Eq. 1",
-    printed=("2 · 2 = 5, as printed.", "0", lambda: Finding(1.0, False)),
-    corrected=("2 · 2 = 4.", "0", lambda: Finding(0.0, True)),
-)
+@PAPER.misprint("eq1", "Eq. 1", printed=("2 · 2 = 5, as printed.", "0"), corrected=("2 · 2 = 4.", "0"))
+def _(as_printed):
+    off = abs(2 * 2 - (5 if as_printed else 4))
+    return Finding(off, off == 0)
 
 
 @pytest.fixture(autouse=True)

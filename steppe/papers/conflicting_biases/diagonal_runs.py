@@ -2,25 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from steppe.experiments import Experiment
 from steppe.outcome import OUTCOMES
-from steppe.papers.conflicting_biases.theory import (
-    Manifold,
-    flow_end,
-    flow_limit,
-    flow_path,
-    least_norm,
-    least_risk,
-    least_sharpness,
-    risk,
-)
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.papers.conflicting_biases.theory.flow import flow_end, flow_limit, flow_path
+from steppe.papers.conflicting_biases.theory.kkt import least_risk
+from steppe.papers.conflicting_biases.theory.manifold import Manifold, least_norm, least_sharpness
+from steppe.papers.conflicting_biases.theory.risks import risk
+from steppe.store import Computed
 
 Algorithm = Literal["gd", "heavy-ball", "sam", "label-noise"]
 
@@ -110,13 +102,12 @@ class DiagonalSweep(Experiment, kind="conflicting-biases/diagonal"):
         late = {round(float(m)) for m in decades} if self.per_decade else set()
         return sorted(set(range(min(self.iterates, self.steps) + 1)) | late)
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         import jax.numpy as jnp
 
         from steppe import until, when
         from steppe.dynamics import run_many
         from steppe.networks import diagonal_problem
-        from steppe.store import Computed
 
         rates, manifold, moments = np.asarray(self.rates), self.example.manifold(), self.moments()
         stop = until.steps(self.steps)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from steppe.experiments import Experiment
 from steppe.papers.conflicting_biases.table_1 import Setting
+from steppe.store import Computed, Entry
 from steppe.sweep import Composite, Get
 
 if TYPE_CHECKING:
     from steppe.outcome import Outcome
     from steppe.rates import Critical, Descent, Sweep
-    from steppe.store import Computed, Entry
 
-# A sweep of at most this many steps a run is made in one process: starting more processes would take longer.
+# A sweep of at most this many steps per run is computed in one process: starting more would take longer.
 _FEW_STEPS = 5_000
 
 # The error tolerance of the flow. With 1e-2 s_GF of MNIST-5k is off by 1.7%, and the grids and verdicts depend on it.
@@ -32,13 +32,12 @@ class FlowRun(Experiment, kind="conflicting-biases/flow"):
     goals: tuple[float, ...]
     rtol: float = _RTOL
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         import numpy as np
 
         from steppe.dynamics import Flow
         from steppe.rates import critical_rate
         from steppe.rates._critical import critical_arrays
-        from steppe.store import Computed
 
         problem, _ = self.setting.problems()
         found = critical_rate(
@@ -64,7 +63,7 @@ class DescentRun(Experiment, kind="conflicting-biases/descent"):
     patience: float = 10.0
     steps: int = 1_000_000
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         from steppe.rates import Descents, Limits
 
         problem, _ = self.setting.problems()
@@ -81,7 +80,8 @@ class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
     """Gradient descent at all rates of a row's grids, or at these `multiples` of η_c alone, measured at each goal.
 
     The columns `lr`, `goal` and so on are those of `steppe.rates.Sweep.ends`; those of the flow are in the result.
-    Its parts are the flow and the descents: it decides which are missing, and composes them.
+    A long sweep is composed of runs that are stored one by one: the flow, and one descent for each rate. `missing` says
+    which of them are still to be computed.
     """
 
     precision = "float32"
@@ -97,7 +97,7 @@ class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
     rtol: float = _RTOL
     multiples: tuple[float, ...] = ()
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         """All runs in this process."""
         from steppe.dynamics import Flow
         from steppe.rates import critical_rate, sweep
@@ -121,7 +121,7 @@ class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
         finished = _Finished(self, flow, get)
         return [finished.spec_of(lr) for lr in finished.absent()]
 
-    def compose(self, get: Get) -> "Computed":
+    def compose(self, get: Get) -> Computed:
         import jax
 
         from steppe.rates import sweep
@@ -150,11 +150,11 @@ class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
 
 
 class _Finished:
-    """The finished descents of one sweep, in the form that `steppe.rates.sweep` asks for."""
+    """The finished descents of one sweep, as the runner that `steppe.rates.sweep` calls."""
 
     together = True
 
-    def __init__(self, spec: NetworkSweep, flow: "Entry | None", get: Get):
+    def __init__(self, spec: NetworkSweep, flow: Entry | None, get: Get):
         self.spec, self.critical, self.get = spec, critical_of(flow), get
         self.known: dict[float, Outcome] = {}
 
@@ -163,7 +163,7 @@ class _Finished:
         return self.spec.descent(lr, last.time if last.outcome == "reached" else 0.0)
 
     def absent(self) -> list[float]:
-        """The rates that are needed next and are not finished. A plan depends on outcomes alone: it is replayed."""
+        """The rates to compute next. A plan depends on outcomes alone, so it is replayed from the finished runs."""
         from steppe.rates import Plan
 
         rates = self.spec.rates(self.critical)
@@ -192,11 +192,9 @@ def critical_of(entry: Any) -> "tuple[Critical, ...]":
     return restored_critical(entry.params)
 
 
-def _stored_sweep(found: "Sweep") -> "Computed":
+def _stored_sweep(found: "Sweep") -> Computed:
     """What is stored: the table of ends, the trajectories, and w at the last goal of each rate."""
     import numpy as np
-
-    from steppe.store import Computed
 
     paths = {f"path/{k}/{name}": np.asarray(c, np.float32) for k, d in enumerate(found.descents)
              for name, c in d.records.items()}  # fmt: skip
@@ -208,10 +206,8 @@ def _stored_sweep(found: "Sweep") -> "Computed":
     return Computed(found.ends, paths | points, {"flow": flow, "outcomes": outcomes, "runs": costs, "final": final})
 
 
-def _stored_descent(descent: "Descent") -> "Computed":
+def _stored_descent(descent: "Descent") -> Computed:
     import numpy as np
-
-    from steppe.store import Computed
 
     params = {"step": np.array([r.step for r in descent.reached], dtype=int)}
     for name in ("w", "centre"):

@@ -1,20 +1,24 @@
 """Proposition E.2 and appendix E.1: the expected risk of three algorithms that see one example."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Shown
+from steppe.experiments import Finding, experiment
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import Folded, LogNormal, min_norm, min_risk, min_sharpness, printed
+from steppe.papers.conflicting_biases.theory import printed
 from steppe.papers.conflicting_biases.theory.risks import (
+    Folded,
+    LogNormal,
     log_rate,
     mean,
+    min_norm,
     min_norm_error,
+    min_risk,
+    min_sharpness,
     min_sharpness_error,
     ratios_to_max,
     single_entry_risk,
@@ -24,9 +28,7 @@ from steppe.papers.conflicting_biases.theory.risks import (
     unconstrained,
     unconstrained_risk,
 )
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 _ROUNDING = 1e-9
 _FEW = "within 4 standard errors"
@@ -37,7 +39,7 @@ _LAW = LogNormal((1.0, 0.5, 1.5))
 _SAMPLES = 100_000
 
 
-def single_entry(which: str, *, as_printed: bool) -> Finding:
+def single_entry(as_printed: bool, which: str) -> Finding:
     """The stated expected error against losses on fresh examples, in standard errors of the difference."""
     rng = np.random.default_rng(5)
     moments = _LAW.moments()
@@ -55,22 +57,25 @@ def single_entry(which: str, *, as_printed: bool) -> Finding:
 
 PAPER.misprint(
     "propE.2-norm", "Proposition E.2 i",
-    printed=("E R(A_ℓ1) = ½(σ² + E Σ_kk y²/x² + E μ_k y/x), k = k_max.", _FEW,
-             partial(single_entry, "norm", as_printed=True)),
-    corrected=("E R(A_ℓ1) = ½(σ² + E Σ_kk y²/x² − 2E μ_k y/x).", _FEW,
-               partial(single_entry, "norm", as_printed=False)),
-)  # fmt: skip
+    printed=("E R(A_ℓ1) = ½(σ² + E Σ_kk y²/x² + E μ_k y/x), k = k_max.", _FEW),
+    corrected=("E R(A_ℓ1) = ½(σ² + E Σ_kk y²/x² − 2E μ_k y/x), k = k_max.", _FEW),
+)(partial(single_entry, which="norm"))  # fmt: skip
 PAPER.misprint(
     "propE.2-sharpness", "Proposition E.2 ii",
-    printed=("E R(A_S) = ½(σ² + E Σ_kk y²/x² + E μ_k y/x), k = k_min.", _FEW,
-             partial(single_entry, "sharpness", as_printed=True)),
-    corrected=("E R(A_S) = ½(σ² + E Σ_kk y²/x² − 2E μ_k y/x).", _FEW,
-               partial(single_entry, "sharpness", as_printed=False)),
+    printed=("E R(A_S) = ½(σ² + E Σ_kk y²/x² + E μ_k y/x), k = k_min.", _FEW),
+    corrected=("E R(A_S) = ½(σ² + E Σ_kk y²/x² − 2E μ_k y/x), k = k_min.", _FEW),
+)(partial(single_entry, which="sharpness"))  # fmt: skip
+
+
+@PAPER.misprint(
+    "propE.2-optimal", "Proposition E.2 iii",
+    printed=("A_opt is the root of Σ^{−½}(P⊥μ_Σ + y x_Σ/‖x_Σ‖²), which is ≥ 0.",
+             "no negative entry; equal to the optimum"),
+    corrected=("A_opt is the root of the minimiser over u ≥ 0: another vector where that one has negative entries.",
+               "no negative entry; equal to the optimum"),
 )  # fmt: skip
-
-
-def optimal(*, as_printed: bool) -> Finding:
-    """Prop. E.2 iii: how often its u is no square (printed); the difference to the optimum over u ≥ 0 by SLSQP."""
+def optimal(as_printed: bool) -> Finding:
+    """As printed: how often u has a negative entry. Corrected: the difference to the optimum over u ≥ 0 by SLSQP."""
     from scipy.optimize import minimize
 
     rng = np.random.default_rng(6)
@@ -94,18 +99,9 @@ def optimal(*, as_printed: bool) -> Finding:
     return Finding(worst, worst < 1e-7, f"largest difference of risks, {len(chosen)} examples")
 
 
-PAPER.misprint(
-    "propE.2-optimal", "Proposition E.2 iii",
-    printed=("A_opt is the root of Σ^{−½}(P⊥μ_Σ + y x_Σ/‖x_Σ‖²), which is ≥ 0.",
-             "no negative entry; equal to the optimum", partial(optimal, as_printed=True)),
-    corrected=("A_opt is the root of the minimiser over u ≥ 0, another one where that vector has negative entries.",
-               "no negative entry; equal to the optimum", partial(optimal, as_printed=False)),
-)  # fmt: skip
-
-
 @PAPER.claim(
-    "propE.2-optimal-risk", "Proposition E.2 iii", "The stated risk is that of the stated vector, and a lower bound.",
-    "difference at rounding",
+    "propE.2-optimal-risk", "Proposition E.2 iii",
+    "The stated risk is the risk of the stated vector, and a lower bound of the least risk.", "difference at rounding",
 )  # fmt: skip
 def optimal_formula() -> Finding:
     """The stated risk of A_opt is the risk of its u, and a lower bound of the true risk."""
@@ -121,60 +117,52 @@ def optimal_formula() -> Finding:
 # Appendix E.1, the folded Gaussian: the expected error of the least norm is finite, that of the least sharpness not.
 
 
-@dataclass(frozen=True)
-class FoldedErrors(Experiment, kind="conflicting-biases/folded"):
+@experiment("conflicting-biases/folded")
+def folded_errors(
+    checkpoint: Any, progress: Any, *, n: int = 2, samples: int = 1_000_000,
+    deltas: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003), seed: int = 0,
+) -> Computed:  # fmt: skip
     """Monte Carlo against the exact integrals, in n dimensions; for the least sharpness only over x_min > δ."""
-
-    n: int = 2
-    samples: int = 1_000_000
-    deltas: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
-    seed: int = 0
-
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
-        law = Folded(self.n)
-        moments = law.moments()
-        x, y = law(np.random.default_rng(self.seed), self.samples)
-        norm = mean(moments.risk(min_norm(x, y)))
-        flat = moments.risk(min_sharpness(x, y))
-        # The best u is 1, with risk 0, for every draw: a few draws show it.
-        best = mean(moments.risk(min_risk(x[:1000], y[:1000], moments)))
-        drawn = [mean(np.where(x.min(axis=1) > delta, flat, 0)) for delta in self.deltas]
-        curves = {
-            "delta": np.array(self.deltas),
-            "drawn": np.array([e.value for e in drawn]),
-            "drawn_error": np.array([standard_error(e) for e in drawn]),
-            "exact": np.array([min_sharpness_error(self.n, delta) for delta in self.deltas]),
-            "asymptote": np.array([square_rate(self.n) / (2 * delta) for delta in self.deltas]),
-        }
-        result = {
-            "norm": norm.value,
-            "norm_error": standard_error(norm),
-            "norm_exact": min_norm_error(self.n),
-            "best": best.value,
-        }
-        return Computed(curves, {}, result)
+    law = Folded(n)
+    moments = law.moments()
+    x, y = law(np.random.default_rng(seed), samples)
+    norm = mean(moments.risk(min_norm(x, y)))
+    flat = moments.risk(min_sharpness(x, y))
+    # The best u is 1, with risk 0, for every draw: a few draws show it.
+    best = mean(moments.risk(min_risk(x[:1000], y[:1000], moments)))
+    drawn = [mean(np.where(x.min(axis=1) > delta, flat, 0)) for delta in deltas]
+    curves = {
+        "delta": np.array(deltas),
+        "drawn": np.array([e.value for e in drawn]),
+        "drawn_error": np.array([standard_error(e) for e in drawn]),
+        "exact": np.array([min_sharpness_error(n, delta) for delta in deltas]),
+        "asymptote": np.array([square_rate(n) / (2 * delta) for delta in deltas]),
+    }
+    result = {"norm": norm.value, "norm_error": standard_error(norm), "norm_exact": min_norm_error(n)}
+    return Computed(curves, {}, result | {"best": best.value})
 
 
-def numbers_folded(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "propE2", "expected errors on the folded Gaussian", figures.panels,
+    runs={"smoke": tuple(folded_errors(n=n, samples=50_000) for n in (2, 3, 5)),
+          "paper": tuple(folded_errors(n=n) for n in (2, 3, 5))},
+)  # fmt: skip
+def prop_e2(entries: Sequence[Any]) -> dict[str, Any]:
     series: list[dict[str, Any]] = []
     for entry, colour in zip(entries, ("blue", "orange", "green"), strict=True):
-        curves, n = entry.curves, entry.spec["n"]
-        inverse = (1 / curves["delta"]).tolist()
+        curves = entry.curves
+        inverse, error = 1 / curves["delta"], (2 * curves["drawn_error"]).tolist()
         series += [
-            {"x": inverse, "y": curves["exact"].tolist(), "kind": "line", "colour": colour, "label": f"n = {n}, exact"},
-            {"x": inverse, "y": curves["drawn"].tolist(), "kind": "points", "colour": colour,
-             "error": (2 * curves["drawn_error"]).tolist()},
-            {"x": inverse, "y": curves["asymptote"].tolist(), "kind": "dotted", "colour": colour},
-        ]  # fmt: skip
+            figures.series(inverse, curves["exact"], "line", colour, f"n = {entry.spec['n']}, exact"),
+            figures.series(inverse, curves["drawn"], "points", colour, error=error),
+            figures.series(inverse, curves["asymptote"], "dotted", colour),
+        ]
     n = [e.spec["n"] for e in entries]
+    exact, found, error = ([e.result[name] for e in entries] for name in ("norm_exact", "norm", "norm_error"))
     norm = [
-        {"x": n, "y": [e.result["norm_exact"] for e in entries], "kind": "line", "colour": "green",
-         "label": "least norm, exact"},
-        {"x": n, "y": [e.result["norm"] for e in entries], "kind": "points", "colour": "ink",
-         "error": [2 * e.result["norm_error"] for e in entries], "label": "Monte Carlo ± 2 s.e."},
-    ]  # fmt: skip
+        figures.series(n, exact, "line", "green", "least norm, exact"),
+        figures.series(n, found, "points", "ink", "Monte Carlo ± 2 s.e.", error=[2 * e for e in error]),
+    ]
     return {
         "title": "Proposition E.2 · one example of a folded Gaussian",
         "panels": [
@@ -185,15 +173,9 @@ def numbers_folded(entries: Sequence[Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-prop_e2 = PAPER.figure(
-    "propE2", "expected errors on the folded Gaussian",
-    runs={"smoke": tuple(FoldedErrors(n, samples=50_000) for n in (2, 3, 5)),
-          "paper": tuple(FoldedErrors(n) for n in (2, 3, 5))},
-    show=Shown(numbers_folded, figures.panels),
-)  # fmt: skip
-
-
-@PAPER.claim("appE.1-moments", "appendix E.1", "Σ, μ, σ² of the folded Gaussian; there A_opt = 1 with risk 0.", _FEW)
+@PAPER.claim(
+    "appE.1-moments", "appendix E.1", "Σ, μ and σ² of the folded Gaussian are as stated; A_opt is 1, with risk 0.", _FEW
+)
 def folded_moments() -> Finding:
     """Σ, μ, σ² of the folded Gaussian against draws, in standard errors; A_opt = 1 with risk 0."""
     law = Folded(3)
@@ -206,35 +188,24 @@ def folded_moments() -> Finding:
     return Finding(max(scores), max(scores) < 4 and off < _ROUNDING, f"A_opt off 1 and risk off 0 by {off:.1e}")
 
 
-def folded_printed(runs: Sequence[Any]) -> Finding:
-    """The formula with + μ E(…) against draws, in standard errors."""
-    scores = []
-    for entry in runs:
-        n = entry.spec["n"]
-        first, second = ratios_to_max(n)
-        moments = Folded(n).moments()
-        stated = 0.5 * (moments.sigma2 + second + float(moments.mu[0]) * first)
-        scores.append(abs(stated - entry.result["norm"]) / entry.result["norm_error"])
-    return Finding(max(scores), max(scores) < 4, "largest over n = 2, 3, 5")
-
-
-def folded_norm(runs: Sequence[Any]) -> Finding:
-    """The exact expected error of the least norm against draws, in standard errors; the two ratios within n, n²."""
-    scores, within = [], True
+@PAPER.misprint(
+    "appE.1-norm", "appendix E.1", needs=(prop_e2,),
+    printed=("Folded Gaussian: E R(A_ℓ1) = ½(σ² + E⟨1,x⟩²/x_max² + (2n−2+π)/π E⟨1,x⟩/x_max).", _FEW),
+    corrected=("Folded Gaussian: E R(A_ℓ1) = ½(σ² + E⟨1,x⟩²/x_max² − 2(2n−2+π)/π E⟨1,x⟩/x_max) is finite.", _FEW),
+)  # fmt: skip
+def folded_norm(as_printed: bool, runs: Sequence[Any]) -> Finding:
+    """The stated expected error against draws, in standard errors; the two ratios are within n and n²."""
+    scores, stated, within = [], [], True
     for entry in runs:
         r, n = entry.result, entry.spec["n"]
-        scores.append(abs(r["norm"] - r["norm_exact"]) / r["norm_error"])
         first, second = ratios_to_max(n)
+        moments = Folded(n).moments()
+        plus = 0.5 * (moments.sigma2 + second + float(moments.mu[0]) * first)
+        stated.append(plus if as_printed else r["norm_exact"])
+        scores.append(abs(stated[-1] - r["norm"]) / r["norm_error"])
         within &= first <= n and second <= n**2
-    exact = [e.result["norm_exact"] for e in runs]
-    return Finding(max(scores), max(scores) < 4 and within, "exact " + ", ".join(f"{v:.4f}" for v in exact))
-
-
-PAPER.misprint(
-    "appE.1-norm", "appendix E.1", needs=(prop_e2,),
-    printed=("Folded Gaussian: E R(A_ℓ1) with + (2n−2+π)/π E⟨1,x⟩/x_max.", _FEW, folded_printed),
-    corrected=("… with − 2(2n−2+π)/π E⟨1,x⟩/x_max, finite; the two ratios are at most n² and n.", _FEW, folded_norm),
-)  # fmt: skip
+    detail = "stated " + ", ".join(f"{v:.4f}" for v in stated) + " for n = 2, 3, 5"
+    return Finding(max(scores), max(scores) < 4 and within, detail)
 
 
 @PAPER.claim(

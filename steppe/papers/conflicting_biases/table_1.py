@@ -1,5 +1,6 @@
 """Table 1: every configuration of the paper by name, and the further ones of figures 7, 8 and 17."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -98,6 +99,17 @@ class Setting:
     seed: int = 43
     scale: float = 1.0
 
+    @property
+    def name(self) -> str:
+        """Network and data, each with its size.
+
+        >>> Setting("fcn", "digits", "half_mse", n=100, width=16).name
+        'fcn-relu 16×2, digits-100'
+        """
+        kind = {"standard": "", "kernel": " kernel", "mup": " μP"}[self.parameterisation]
+        examples = f"-{self.n}" if self.n else ""
+        return f"{self.architecture}-{self.activation} {self.width}×{self.depth}{kind}, {self.data}{examples}"
+
     def problems(self) -> Any:
         """The training problem, and the same network on the test set."""
         from steppe import losses
@@ -154,6 +166,16 @@ class Row:
     figures: tuple[str, ...]
 
 
+def stand_ins(settings: Iterable[Setting]) -> str:
+    """The names of the settings that are no configuration of the paper, each once; "" if all are.
+
+    >>> stand_ins([row("fcn-relu-mnist-5k-mse-0.01").setting, Setting("fcn", "digits", "half_mse", n=100, width=16)])
+    'fcn-relu 16×2, digits-100'
+    """
+    published = {row.setting for row in rows().values()}
+    return "; ".join(dict.fromkeys(setting.name for setting in settings if setting not in published))
+
+
 @cache
 def rows() -> dict[str, Row]:
     """All configurations, by name."""
@@ -176,8 +198,10 @@ def _row(line: str) -> Row:
     model, data, loss, seeds, goal, mark, figures = (cell.strip() for cell in line.split("|"))
     kind, _, size = model.partition(" ")
     seed, _, scale = seeds.partition(" x")
-    setting = _sized(_setting(kind, data, loss), size)
-    setting = replace(setting, seed=int(seed), scale=float(scale or 1))
+    setting = replace(_setting(kind, data, loss), seed=int(seed), scale=float(scale or 1))
+    if size:
+        width, depth = map(int, size.split("x"))
+        setting = replace(setting, width=width, depth=depth)
     parts = [model.replace(" ", "-"), data, loss, goal] + ([] if seeds == "43" else [seeds.replace(" ", "-")])
     return Row("-".join(parts), setting, float(goal), mark, tuple(figures.split()))
 
@@ -200,10 +224,3 @@ def _setting(kind: str, data: str, loss: str) -> Setting:
         activation="tanh" if activation == "tanh" else "relu", width=width, depth=depth,
         parameterisation="mup" if head == "mup" else "kernel" if head == "kernel" else "standard",
     )  # fmt: skip
-
-
-def _sized(setting: Setting, size: str) -> Setting:
-    if not size:
-        return setting
-    width, depth = size.split("x")
-    return replace(setting, width=int(width), depth=int(depth))

@@ -1,17 +1,15 @@
 """Propositions 1, 3 and 4, Lemmas 3, 6, 7, 9 and 10, Example 1 and Theorem 4: claims that need no runs."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steppe.experiments import Finding
-from steppe.papers.multi_index.setting import PAPER, Activation, model, sigma
+from steppe.papers.multi_index.setting import PAPER, Activation, drawn
 
 if TYPE_CHECKING:
     from steppe.activations import Homogeneous
 
-Check = Callable[[], Finding]
 ROUNDING = 1e-12
 POWERS: tuple[tuple[Activation, float], ...] = (("relu", 0.5), ("quadratic", 3.0))  # E g²
 
@@ -40,8 +38,8 @@ def network(seed: int) -> tuple[Any, Any, Any]:
 
 
 @PAPER.claim(
-    "prop1", "Proposition 1, Definition 1", "Rescaling neurons changes the flatness and no output.",
-    "outputs to rounding, flatness more than twofold",
+    "prop1", "Proposition 1, Definition 1", "Rescaling neurons changes the flatness, but no output.",
+    "outputs equal to rounding, flatness changed more than twofold",
 )  # fmt: skip
 def symmetry() -> Finding:
     """w_k → βw_k, a_k → a_k β^{−c}: the largest relative change of an output, and the change of the flatness."""
@@ -59,7 +57,7 @@ def symmetry() -> Finding:
 
 @PAPER.claim(
     "lemma3", "Lemmas 1, 3", "The least flatness over all rescalings is Σ q_k |a_k|^p, p = 2c/(c+1).",
-    "relative difference from a search ≤ 1e-10",
+    "relative difference to a search ≤ 1e-10",
 )  # fmt: skip
 def least_over_rescalings() -> Finding:
     """Σ q|a|^p against a search for the best scale of every neuron: the largest relative difference."""
@@ -81,33 +79,22 @@ def least_over_rescalings() -> Finding:
     return Finding(max(errors), max(errors) <= 1e-10, f"{len(errors)} activations, degrees 1 to 4")
 
 
-def made_flatter(holds: Callable[[float], bool]) -> Check:
-    """The least flatness over rescalings relative to the flatness before them: the smallest share."""
-
-    def check() -> Finding:
-        from steppe.papers.multi_index import theory
-
-        shares = []
-        for seed, activation in enumerate(family()):
-            x, W, a = network(seed)
-            shares.append(theory.flatness(theory.Student(W, a), x, activation) / trace(x, W, a, activation))
-        least = min(shares)
-        return Finding(least, holds(least), f"from {least:.3g} to {max(shares):.3g} for random interpolators")
-
-    return check
-
-
-PAPER.misprint(
+@PAPER.misprint(
     "b2-flatter", "Appendix B.2",
-    printed=(
-        "By rescaling we cannot make any interpolator flatter.", "least over rescalings / before = 1",
-        made_flatter(lambda least: least >= 1 - ROUNDING),
-    ),
-    corrected=(
-        "… not arbitrarily: the least is positive.", "least over rescalings / before > 0",
-        made_flatter(lambda least: least > 0),
-    ),
+    printed=("Rescaling makes no interpolator flatter.", "least flatness over rescalings / flatness before = 1"),
+    corrected=("Rescaling makes no interpolator arbitrarily flat.", "least flatness over rescalings / before > 0"),
 )  # fmt: skip
+def made_flatter(as_printed: bool) -> Finding:
+    """The least flatness over rescalings relative to the flatness before them: the smallest share."""
+    from steppe.papers.multi_index import theory
+
+    shares = []
+    for seed, activation in enumerate(family()):
+        x, W, a = network(seed)
+        shares.append(theory.flatness(theory.Student(W, a), x, activation) / trace(x, W, a, activation))
+    least = min(shares)
+    holds = least >= 1 - ROUNDING if as_printed else least > 0
+    return Finding(least, holds, f"from {least:.3g} to {max(shares):.3g} for random interpolators")
 
 
 @PAPER.claim("prop3", "Proposition 3, D.2.1", "E σ(z) is 0 for odd monomials only; Var σ(z) ≥ (E zσ(z))².", "ratio ≥ 1")
@@ -133,16 +120,14 @@ def moments() -> Finding:
 # Existence and norms of interpolators.
 
 
-def drawn(activation: Activation, nu: float, seed: int, *, spanning: bool = True) -> tuple[Any, ...]:
-    """(link, U, y, W, features): weights of correlation ν, or in a tilted subspace where they do not span all."""
-    from steppe.data import multi_index
+def system(activation: Activation, nu: float, seed: int, *, spanning: bool = True) -> tuple[Any, ...]:
+    """(link, U, y, W, features): W of correlation ν, or, if not `spanning`, W in a tilted subspace."""
     from steppe.papers.multi_index import theory
 
     rng = np.random.default_rng(seed)
-    link, U, _ = model("sum", activation, 1, 12, rng)
-    x, y, *_ = multi_index(link, U, 24, key=rng)
+    act, link, U, x, y = drawn(activation, 1, 12, 24, rng)
     W = theory.correlated(96, U, nu, key=rng) if spanning else theory.within(96, theory.tilted(U, nu, key=rng), key=rng)
-    return link, U, y, W, theory.features(W, x, sigma(activation))
+    return link, U, y, W, theory.features(W, x, act)
 
 
 @PAPER.claim("lemma6", "Lemma 6", "yᵀ(ΦΦᵀ)⁻¹y ≥ ‖y‖²/σ₁².", "ratio ≥ 1 in every draw")
@@ -154,7 +139,7 @@ def least_norm_is_large() -> Finding:
     for nu in (0.01, 0.9):
         found = []
         for seed in range(4):
-            _, _, y, _, f = drawn("quadratic", nu, seed)
+            _, _, y, _, f = system("quadratic", nu, seed)
             a = theory.least_norm(f.phi, y)
             found.append(float(a @ a) * float(np.linalg.norm(f.phi, 2)) ** 2 / float(y @ y))
         ratios[nu] = min(found)
@@ -177,41 +162,33 @@ def interpolates(activation: "Homogeneous", d: int, seed: int, *, n: int = 24, s
     return True
 
 
-def separated_interpolate(*sizes: tuple[int, int]) -> Check:
-    """α₊, α₋ ≠ 0, at these (d, n): the share of draws with an interpolator."""
-
-    def check() -> Finding:
-        from steppe.activations import leaky, quadratic
-
-        found = [
-            interpolates(activation, d, seed, n=n)
-            for activation in (leaky(0.1), quadratic)
-            for d, n in sizes
-            for seed in range(5)
-        ]
-        share = float(np.mean(found))
-        detail = ", ".join(f"d = {d}, n = {n}: d(d+1)/2 = {d * (d + 1) // 2}" for d, n in sizes)
-        return Finding(share, share == 1, detail)
-
-    return check
-
-
-PAPER.misprint(
+@PAPER.misprint(
     "lemma7", "Lemma 7",
-    printed=(
-        "With α₊, α₋ ≠ 0 and separated inner weights, m ≥ n, an interpolator exists almost surely.",
-        "share of draws = 1", separated_interpolate((4, 24), (5, 24)),
-    ),
-    corrected=(
-        "… where n ≤ d(d+1)/2 for quadratic activations, which span no more.",
-        "share of draws = 1", separated_interpolate((8, 24), (12, 24)),
-    ),
+    printed=("With α₊, α₋ ≠ 0 and separated inner weights, m ≥ n, an interpolator exists almost surely.",
+             "in every draw"),
+    corrected=("The same where n ≤ d(d+1)/2 if the activation is quadratic, whose neurons span no more dimensions.",
+               "in every draw"),
 )  # fmt: skip
+def separated_interpolate(as_printed: bool) -> Finding:
+    """α₊, α₋ ≠ 0 and n above d(d+1)/2 (as printed) or below: the share of draws with an interpolator."""
+    from steppe.activations import leaky, quadratic
+
+    n, dimensions = 24, (4, 5) if as_printed else (8, 12)
+    found = [
+        interpolates(activation, d, seed, n=n)
+        for activation in (leaky(0.1), quadratic)
+        for d in dimensions
+        for seed in range(5)
+    ]
+    share = float(np.mean(found))
+    detail = ", ".join(f"d = {d}, n = {n}: d(d+1)/2 = {d * (d + 1) // 2}" for d in dimensions)
+    return Finding(share, share == 1, detail)
 
 
 @PAPER.claim(
-    "lemma7-relu", "Lemma 7", "For ReLU with high probability; with one inner weight for all neurons never.",
-    "share ≥ 0.9, and 0",
+    "lemma7-relu", "Lemma 7",
+    "For ReLU an interpolator exists with high probability, and never if all neurons share one inner weight.",
+    "share of draws ≥ 0.9, and 0",
 )  # fmt: skip
 def relu_interpolates() -> Finding:
     from steppe.activations import rectifier
@@ -222,12 +199,12 @@ def relu_interpolates() -> Finding:
 
 
 @PAPER.claim(
-    "lemma9", "Lemma 9", "Noise adds at most ‖Φ⁺ε‖ to the least norm, whose square has mean σ² tr(ΦΦᵀ)⁻¹.",
-    "within four standard errors",
+    "lemma9", "Lemma 9", "Noise ε adds at most ‖Φ⁺ε‖ to the least norm, and E‖Φ⁺ε‖² = σ² tr(ΦΦᵀ)⁻¹.",
+    "mean within four standard errors",
 )  # fmt: skip
 def noise_adds_norm() -> Finding:
     """E‖Φ⁺ε‖² = tr(ΦΦᵀ)⁻¹, and | ‖Φ⁺(g + ε)‖ − ‖Φ⁺g‖ | ≤ ‖Φ⁺ε‖: the error of the mean in standard errors."""
-    _, _, y, _, f = drawn("quadratic", 0.3, 0)
+    _, _, y, _, f = system("quadratic", 0.3, 0)
     pseudo = np.linalg.pinv(f.phi)
     noise = np.random.default_rng(2).standard_normal((2000, len(y)))
     squares = np.sum((noise @ pseudo.T) ** 2, axis=1)
@@ -267,15 +244,15 @@ def flattest_loss(activation: Activation, nu: float, seed: int) -> tuple[float, 
     """Inner weights in a tilted subspace: the loss of the flattest interpolator, and the least of all outer weights."""
     from steppe.papers.multi_index import theory
 
-    link, U, y, W, f = drawn(activation, nu, seed, spanning=False)
+    link, U, y, W, f = system(activation, nu, seed, spanning=False)
     best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=1e-6)
     least = theory.least_population_loss(W, link.activation, link, U)
     return theory.population_loss(W, best.a, link.activation, link, U), least
 
 
 @PAPER.claim(
-    "prop4", "Proposition 4", "E g² − kᵀK⁺k bounds the loss for any outer weights, and falls as ν grows.",
-    "loss/bound ≥ 1",
+    "prop4", "Proposition 4", "E g² − kᵀK⁺k is a lower bound of the loss for any outer weights, and falls as ν grows.",
+    "loss over bound ≥ 1",
 )  # fmt: skip
 def least_loss_bounds() -> Finding:
     """The loss of flattest interpolators over the least loss of all outer weights: the smallest ratio."""
@@ -293,7 +270,7 @@ def least_loss_bounds() -> Finding:
 
 
 @PAPER.claim(
-    "example1", "Example 1", "Inner weights orthogonal to U: the population loss is at least Var g.",
+    "example1", "Example 1", "With inner weights orthogonal to U the population loss is at least Var g.",
     "ratio ≥ 1 in every draw",
 )  # fmt: skip
 def orthogonal_weights_miss() -> Finding:
@@ -308,11 +285,11 @@ def orthogonal_weights_miss() -> Finding:
 
 
 @PAPER.claim(
-    "thm4", "Theorem 4", "Every direction m/r times with weights cⱼ r/m interpolates, has loss 0 and is flattest.",
-    "flatness over the bound below all ≤ 4",
+    "thm4", "Theorem 4", "The net with each direction m/r times and weights cⱼ r/m has loss 0 and is flattest.",
+    "flatness over the lower bound of all interpolators ≤ 4",
 )  # fmt: skip
 def copies_are_flattest() -> Finding:
-    """Residual on the examples, population loss, and flatness over the bound below all interpolators."""
+    """Residual on the examples, population loss, and flatness over the lower bound of all interpolators."""
     from steppe.activations import quadratic, rectifier, relu_power
     from steppe.data import multi_index, orthonormal
     from steppe.data.links import SumOfSingleIndex

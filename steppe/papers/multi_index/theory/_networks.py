@@ -78,8 +78,7 @@ def correlated(m: int, U: Any, nu: float, *, one_sided: bool = False, key: int |
     if r == d:
         return inside @ rows
     outside -= outside @ rows.T @ rows
-    W: Floats = nu * inside @ rows + np.sqrt(1 - nu**2) * _units(outside)
-    return W
+    return nu * inside @ rows + np.sqrt(1 - nu**2) * _units(outside)
 
 
 def tilted(U: Any, nu: float, *, key: int | np.random.Generator = 0) -> Floats:
@@ -129,19 +128,17 @@ class Conditions(NamedTuple):
 
     closest: the largest cosine between two inner weights (condition 1);
     alignment: the largest cosine between the span of the inner weights and that of U (condition 3);
-    worst_length: the largest |‖w_k‖ − 1|.
     """
 
     closest: float
     alignment: float
-    worst_length: float
 
 
 def conditions(W: Any, U: Any) -> Conditions:
     """The numbers of conditions 1 and 3; condition 2 is about `population_loss`.
 
-    >>> conditions([[1.0, 0.0], [0.6, 0.8]], [[0.0, 1.0]])[:2]       # together they span the plane, which contains U
-    (0.6, 1.0)
+    >>> conditions([[1.0, 0.0], [0.6, 0.8]], [[0.0, 1.0]])          # together they span the plane, which contains U
+    Conditions(closest=0.6, alignment=1.0)
     """
     weights, rows = inputs(W, name="W"), check_orthonormal(U)
     if weights.shape[1] != rows.shape[1]:
@@ -151,7 +148,7 @@ def conditions(W: Any, U: Any) -> Conditions:
         check.refuse("W", "without rows of zeros", int((lengths == 0).sum()), "Remove them: they have no direction.")
     cosines = np.clip(weights / lengths[:, None] @ (weights / lengths[:, None]).T, -1.0, 1.0)
     np.fill_diagonal(cosines, -1.0)
-    return Conditions(float(cosines.max()), alignment(weights, rows), float(np.max(np.abs(lengths - 1))))
+    return Conditions(float(cosines.max()), alignment(weights, rows))
 
 
 def alignment(W: Any, U: Any) -> float:
@@ -164,8 +161,7 @@ def span(W: Floats) -> Floats:
     """An orthonormal basis of the span of the rows, as rows."""
     _, values, rows = np.linalg.svd(W, full_matrices=False)
     # Smaller singular values are rounding.
-    kept: Floats = rows[values > 1e-10 * values[0]]
-    return kept
+    return rows[values > 1e-10 * values[0]]
 
 
 def conditional_covariance(W: Any, U: Any) -> Floats:
@@ -176,8 +172,7 @@ def conditional_covariance(W: Any, U: Any) -> Floats:
     """
     rows = check_orthonormal(U)
     seen = span(inputs(W, name="W")) @ rows.T
-    covariance: Floats = np.eye(len(rows)) - seen.T @ seen
-    return covariance
+    return np.eye(len(rows)) - seen.T @ seen
 
 
 def spoiled(W: Floats, a: Floats, features: Features, activation: Homogeneous, *, flatness: float) -> Floats:
