@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 
 from steppe import check
+from steppe._compiled import count_kind
 from steppe._modules import functional
 from steppe.losses import Loss
 
@@ -105,6 +106,7 @@ class Problem:
             check.refuse("loss", "a loss of steppe.losses", loss, "Pass for example steppe.losses.mse.")
         w0, unravel = ravel(params)
         x, y = _checked_data(predict, jax.eval_shape(unravel, w0), x, y, loss, w0.dtype)
+        count_kind((predict, loss, unravel, jax.tree.structure(x), *(a.shape for a in (*jax.tree.leaves(x), y))))
         self.__dict__.update(w0=w0, x=x, y=y, predict=predict, loss_function=loss, unravel=unravel)
 
     @classmethod
