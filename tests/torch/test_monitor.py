@@ -471,6 +471,7 @@ def test_a_checkpointed_layer_is_computed_again_at_the_same_parameters(reentrant
         monitor = Monitor(model, optimizer, data, ENTROPY, every=1)
         train(model, data, optimizer, 2, loss=ENTROPY)
         rows.append(monitor.rows)
+        assert model.cell._flat_weights[0] is model.cell.weight_ih_l0
     for one, other in zip(*rows, strict=True):
         for name in ("edge", "sharpness", "loss"):
             assert one[name] == pytest.approx(other[name], rel=1e-9)
