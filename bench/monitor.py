@@ -38,9 +38,9 @@ def _rows(name: str, steps: int) -> list[Ratio]:
     plain, moved = (torch.optim.SGD(m.parameters(), lr=LR, momentum=0.9) for m in (bare, watched))
     sam = SAM(torch.optim.SGD(flat.parameters(), lr=LR, momentum=0.9), 0.05)
     started = time.perf_counter()
+    seconds = {"bare": 0.0}
     # Its clock stands still while the other network trains.
     watch = lambda: time.perf_counter() - seconds["bare"]  # noqa: E731
-    seconds = {"bare": 0.0}
     monitor = Monitor(
         watched, moved, batches[0], torch.nn.functional.cross_entropy, overhead=OVERHEAD, clock=watch
     )  # fmt: skip
