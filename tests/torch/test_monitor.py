@@ -235,7 +235,7 @@ def test_the_training_does_not_notice(tmp_path):
     for monitored in (False, True):
         model, optimizer_of = net(), OPTIMISERS["adamw"]
         model[4].bias.requires_grad_(False)
-        model[1].eval()
+        model[3].eval()
         optimizer, data = optimizer_of([p for p in model.parameters() if p.requires_grad]), batches(12)
         random.seed(0)
         np.random.seed(0)
