@@ -1,6 +1,6 @@
 """L(w + step) − L(w) for random steps and for the worst step, with a bound on its rounding."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +15,7 @@ from jax.extend import core
 from numpy.typing import NDArray
 
 from steppe import check
+from steppe.curvature._backend import Increase
 from steppe.curvature._equations import bodies, shaped, traced
 from steppe.curvature._matrices import hessian
 from steppe.curvature._operator import settled
@@ -26,12 +27,12 @@ from steppe.problem import Problem, ravel
 _BATCH, _ROUNDED = 16, 8
 # An ascent ends when its step, relative to the radius, is this short.
 REST = 1e-4
-_OVERFLOW = "The loss overflows at that distance: take a smaller radius."
+OVERFLOW = "The loss overflows at that distance: take a smaller radius."
 
 
 @dataclass(frozen=True, eq=False)
-class Increase:
-    """L(w + scale ⊙ ε) − L(w) as a function of ε; `key` determines all random draws."""
+class JaxIncrease(Increase):
+    """The increase of the loss of a JAX problem."""
 
     problem: Problem
     w: Array
@@ -45,13 +46,13 @@ class Increase:
     @classmethod
     def of(
         cls, problem: Problem, w: Array | None, scale: NDArray[Any], *, statistics: Statistics, memory: float, seed: int
-    ) -> "Increase":
+    ) -> "JaxIncrease":
         return cls._of(problem, w, scale, statistics, memory, jax.random.key(seed))
 
     @classmethod
     def _of(
         cls, problem: Problem, w: Array | None, scale: NDArray[Any], statistics: Statistics, memory: float, key: Array
-    ) -> "Increase":
+    ) -> "JaxIncrease":
         treated, w, pieces = settled(hessian.model, problem, w, statistics=statistics, memory=memory)
         return cls(problem, w, np.asarray(scale, w.dtype), statistics, memory, key, treated, pieces)
 
@@ -60,7 +61,7 @@ class Increase:
         return bool(self.problem.w0.dtype == np.float64)
 
     @contextmanager
-    def in_double(self) -> Iterator["Increase | None"]:
+    def in_double(self) -> Iterator["JaxIncrease | None"]:
         """A context in which JAX runs in 64 bits, with the same increase in float64; None if that gains nothing."""
         with jax.enable_x64(True):
             wide = in_double(self.problem, self.w)
@@ -71,7 +72,7 @@ class Increase:
         draws = jax.random.split(jax.random.fold_in(self.key, number), _BATCH)
         found = _increases(self.treated, self.w, jnp.asarray(self.scale), self.pieces, draws)
         pairs = np.asarray(found, dtype=float)
-        check.finite("L(w + step)", pairs, _OVERFLOW)
+        check.finite("L(w + step)", pairs, OVERFLOW)
         return pairs
 
     def rounding(self, number: int | None = None) -> float:
@@ -82,16 +83,19 @@ class Increase:
     def ascend(self, radius: float, *, steps: int, restarts: int) -> tuple[float, float, int, bool]:
         """The largest increase found over ‖ε‖ ≤ radius, its rounding, the number of gradients, and whether every ascent
         came to rest."""
-        problem, w, pieces = self.treated, self.w, self.pieces
-        rho, scale = jnp.asarray(radius, w.dtype), jnp.asarray(self.scale)
+        problem, w, pieces, scale = self.treated, self.w, self.pieces, jnp.asarray(self.scale)
+
+        def slope(e: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+            value, g = _slope(problem, w, scale, pieces, jnp.asarray(e))
+            return float(value), np.asarray(g)
+
         # From 0 the first step goes along the gradient to the boundary: the point that ASAM takes.
         keys = jax.random.split(self.key, restarts)
         starts = [jnp.zeros_like(w), *(jax.random.normal(k, w.shape, w.dtype) for k in keys)]
-        ends = [_ascent(problem, w, scale, rho, start, steps, pieces) for start in starts]
-        value, e, _, _ = max(ends, key=lambda end: float(end[0]))
-        check.finite("L(w + step)", float(value), _OVERFLOW)
-        error = rounding(problem, w, pieces, jnp.tile(scale * e, (_ROUNDED, 1)))
-        return float(value), error, sum(int(end[2]) for end in ends), all(bool(end[3]) for end in ends)
+        value, e, gradients, at_rest = ascents(slope, [np.asarray(s) for s in starts], radius, steps)
+        check.finite("L(w + step)", value, OVERFLOW)
+        error = rounding(problem, w, pieces, jnp.tile(scale * jnp.asarray(e), (_ROUNDED, 1)))
+        return value, error, gradients, at_rest
 
 
 @jax.jit
@@ -112,38 +116,54 @@ def _increases(problem: Problem, w: Array, scale: Array, pieces: Pieces, draws: 
 
 
 @eqx.filter_jit
-def _ascent(
-    problem: Problem, w: Array, scale: Array, radius: Array, start: Array, steps: int, pieces: Pieces
-) -> tuple[Array, Array, Array, Array]:
-    """(increase, ε, gradients, whether it came to rest). The step grows by half after a success and is halved after a
-    failure, so that the loss never falls."""
-
+def _slope(problem: Problem, w: Array, scale: Array, pieces: Pieces, e: Array) -> tuple[Array, Array]:
     def loss(e: Array) -> Array:
         return pieces.mean(problem, lambda piece: piece.loss(w + scale * e))
 
-    def inside(e: Array) -> Array:
-        return e * jnp.minimum(1.0, radius / jnp.maximum(jnp.linalg.norm(e), float(np.finfo(e.dtype).tiny)))
+    return jax.value_and_grad(loss)(e)
 
-    def unit(g: Array) -> Array:
+
+# The value and the gradient of a function of ε.
+Slope = Callable[[NDArray[Any]], tuple[float, NDArray[Any]]]
+
+
+def ascents(
+    slope: Slope, starts: Iterable[NDArray[Any]], radius: float, steps: int
+) -> tuple[float, NDArray[Any], int, bool]:
+    """The highest value − value(0) that projected ascents in ‖ε‖ ≤ radius find, its ε, the number of gradients, and
+    whether every ascent came to rest.
+
+    The step grows by half after a success and is halved after a failure, so that the value never falls.
+
+    >>> height = lambda e: (float(e[0]), np.array([1.0, 0.0]))
+    >>> value, e, gradients, at_rest = ascents(height, [np.zeros(2)], 0.5, 50)
+    >>> value, e.tolist(), at_rest
+    (0.5, [0.5, 0.0], True)
+    """
+    ends = [_ascent(slope, start, radius, steps) for start in starts]
+    value, e, _, _ = max(ends, key=lambda end: end[0])
+    lowest, _ = slope(np.zeros_like(e))
+    return value - lowest, e, 1 + sum(end[2] for end in ends), all(end[3] for end in ends)
+
+
+def _ascent(slope: Slope, start: NDArray[Any], radius: float, steps: int) -> tuple[float, NDArray[Any], int, bool]:
+    def inside(e: NDArray[Any]) -> NDArray[Any]:
+        size = float(np.linalg.norm(e))
+        return e * np.asarray(radius / size, e.dtype) if size > radius else e
+
+    e = inside(start)
+    value, g = slope(e)
+    length, count = 1.0, 1
+    while count <= steps and length > REST:
+        size = float(np.linalg.norm(g))
         # A point without slope stays where it is.
-        length = jnp.linalg.norm(g)
-        return jnp.where(length > 0, g / jnp.where(length > 0, length, 1.0), 0.0)
-
-    def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        e, value, g, length, count = state
-        trial = inside(e + length * radius * unit(g))
-        trial_value, trial_g = jax.value_and_grad(loss)(trial)
+        trial = inside(e + np.asarray(length * radius / size, e.dtype) * g) if size > 0 else e
+        trial_value, trial_g = slope(trial)
         better = trial_value > value
-        e, value, g = (jnp.where(better, a, b) for a, b in ((trial, e), (trial_value, value), (trial_g, g)))
-        return e, value, g, jnp.where(better, 1.5, 0.5) * length, count + 1
-
-    def going(state: tuple[Array, ...]) -> Array:
-        return (state[4] <= steps) & (state[3] > REST)
-
-    first = inside(start)
-    state: tuple[Array, ...] = (first, *jax.value_and_grad(loss)(first), jnp.ones((), w.dtype), jnp.ones((), int))
-    e, value, _, length, count = jax.lax.while_loop(going, step, state)
-    return value - loss(jnp.zeros_like(w)), e, count, length <= REST
+        if better:
+            e, value, g = trial, trial_value, trial_g
+        length, count = length * (1.5 if better else 0.5), count + 1
+    return value, e, count, length <= REST
 
 
 # The rounding of a difference of two losses, and the same problem in double precision, where it is smaller.

@@ -20,7 +20,8 @@ from steppe.problem import Predict, Problem, Unravel
 
 def check_problem(problem: Any) -> None:
     if not isinstance(problem, Problem):
-        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+        remedy = "Build steppe.Problem(predict, params, x, y, loss): this works on JAX networks only."
+        check.refuse("problem", "a steppe.Problem", problem, remedy)
 
 
 def vector(problem: Problem, w: Any = None) -> Array:

@@ -12,6 +12,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steppe import check
+from steppe.curvature._backend import AnyProblem, backend
 from steppe.curvature._equations import Site, shaped, shifted, sites, tolerance
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import hessian
@@ -59,7 +60,7 @@ class Kinks:
         return sum(int(layer.matters.sum()) for layer in self.layers)
 
 
-def kinks(problem: Problem, w: Array | None = None, *, rtol: float = 1e-3, sharpness: float | None = None) -> Kinks:
+def kinks(problem: AnyProblem, w: Any = None, *, rtol: float = 1e-3, sharpness: float | None = None) -> Kinks:
     """The neurons and examples whose pre-activation is within rounding of a kink: |h| ≤ 16 ulp of its layer.
 
     Kinks are found in the equations of the network: relu, max, min, abs, clamp and where(a > b, …). A pre-activation
@@ -83,8 +84,15 @@ def kinks(problem: Problem, w: Array | None = None, *, rtol: float = 1e-3, sharp
     >>> found = kinks(p, p.w0)                                      # 2 − 1 = 1, and 3 − 3 = 0
     >>> len(found), found.matter, found.layers[0].examples.tolist()
     (1, 1, [1])
+
+    In a `steppe.torch.Problem` none are found: PyTorch has no equations to read.
     """
     rtol = check.number("rtol", rtol, above=0.0)
+    return backend(problem).kinks(problem, w, rtol=rtol, sharpness=sharpness)
+
+
+def kinks_of_equations(problem: Problem, w: Array | None, *, rtol: float, sharpness: float | None) -> Kinks:
+    """`kinks` of a JAX problem."""
     w = prepared(problem, w)
     shapes = eqx.filter_eval_shape(_sites, problem, w)
     if not shapes:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import equinox as eqx
 import jax
@@ -13,6 +13,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from steppe import check
+from steppe.curvature._backend import AnyProblem, Product, backend
 from steppe.curvature._equations import shaped
 from steppe.curvature._inputs import prepared, refuse_kinked_loss
 from steppe.curvature._statistics import FULL_BATCH, Pieces, Statistics, part, takes
@@ -37,6 +38,11 @@ class Operator(eqx.Module):
     dtype: Any = eqx.field(static=True)
     name: str = eqx.field(static=True)
     statistics: Statistics = eqx.field(static=True)
+
+    @property
+    def precision(self) -> float | None:
+        """The error of a product is the rounding of `dtype`."""
+        return None
 
     def matvec(self, v: ArrayLike) -> Array:
         """Av."""
@@ -81,14 +87,30 @@ class Curvature:
     model: Model = field(repr=False)
     root: Root | None = field(default=None, repr=False)
 
+    @overload
     def __call__(
-        self, problem: Problem, w: Array | None = None, *, statistics: Statistics = FULL_BATCH, memory: float = MEMORY
-    ) -> Operator:
-        problem, w, pieces = settled(self.model, problem, w, statistics=statistics, memory=memory)
-        refuse_kinked_loss(problem, w)
-        stored = pieces.whole and held(self.model, problem, w) <= memory
-        product = _linearised(self.model, problem, w) if stored else Recomputed(problem, w, self.model, pieces)
-        return Operator(product, w.size, w.dtype, self.name, statistics)
+        self, problem: Problem, w: Any = None, *, statistics: Statistics = ..., memory: float = ...
+    ) -> Operator: ...
+
+    @overload
+    def __call__(
+        self, problem: AnyProblem, w: Any = None, *, statistics: Statistics = ..., memory: float = ...
+    ) -> Product: ...
+
+    def __call__(
+        self, problem: Any, w: Any = None, *, statistics: Statistics = FULL_BATCH, memory: float = MEMORY
+    ) -> Any:
+        return backend(problem).operator(self, problem, w, statistics=statistics, memory=memory)
+
+
+def linearised_operator(
+    model: Model, name: str, problem: Problem, w: Array | None, *, statistics: Statistics, memory: float
+) -> Operator:
+    problem, w, pieces = settled(model, problem, w, statistics=statistics, memory=memory)
+    refuse_kinked_loss(problem, w)
+    stored = pieces.whole and held(model, problem, w) <= memory
+    product = _linearised(model, problem, w) if stored else Recomputed(problem, w, model, pieces)
+    return Operator(product, w.size, w.dtype, name, statistics)
 
 
 def settled(

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from steppe.curvature._backend import ExactTraces
 from steppe.curvature._inputs import refuse_kinked_loss
 from steppe.curvature._operator import Curvature, Root, held, settled
 from steppe.curvature._statistics import Pieces, Statistics, part, treats_examples_alone
@@ -24,8 +25,8 @@ _ENTRIES = 4e9
 
 
 @dataclass(frozen=True, eq=False)
-class ExactTraces:
-    """The exact traces of a problem at w; each is a number in the precision of the parameters."""
+class JaxTraces(ExactTraces):
+    """The exact traces of a JAX problem."""
 
     problem: Problem
     w: Array
@@ -38,7 +39,7 @@ class ExactTraces:
     @classmethod
     def of(
         cls, curvature: Curvature, problem: Problem, w: Array | None, *, statistics: Statistics, memory: float
-    ) -> "ExactTraces":
+    ) -> "JaxTraces":
         treated, w, pieces = settled(curvature.model, problem, w, statistics=statistics, memory=memory)
         refuse_kinked_loss(treated, w)
         at_once = int(memory // max(1, held(curvature.model, treated, w)))

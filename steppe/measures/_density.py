@@ -8,11 +8,10 @@ from jax import Array
 
 from steppe import check, linalg
 from steppe._random import Key, generator
-from steppe.curvature import Curvature, Statistics, hessian
+from steppe.curvature import AnyProblem, Curvature, Statistics, backend, hessian
 from steppe.curvature._operator import MEMORY
 from steppe.curvature._statistics import FULL_BATCH
 from steppe.measures._policy import check_policy
-from steppe.problem import Problem
 
 
 @final
@@ -24,7 +23,7 @@ class MeasuredDensity(linalg.Density):
 
 
 def density(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     probes: int = 8,
@@ -56,9 +55,11 @@ def density(
     operator = curvature(problem, w, statistics=statistics, memory=memory)
     with linalg.one_thread():
         found = linalg.spectral_density(
-            operator, operator.size, probes=probes, steps=steps, width=width, grid=grid, key=generator(key)
-        )
-    return MeasuredDensity(**{f.name: getattr(found, f.name) for f in fields(found)}, statistics=str(statistics))
+            operator, operator.size, probes=probes, steps=steps, width=width, grid=grid, precision=operator.precision,
+            key=generator(key),
+        )  # fmt: skip
+    treatment = backend(problem).treatment(problem, statistics)
+    return MeasuredDensity(**{f.name: getattr(found, f.name) for f in fields(found)}, statistics=treatment)
 
 
 def _points(grid: np.ndarray) -> np.ndarray:

@@ -4,21 +4,18 @@ from jax import Array
 
 from steppe import linalg
 from steppe._random import Key, generator
-from steppe.curvature import Statistics, empirical_fisher, fisher
-from steppe.curvature._matrices import smaller
+from steppe.curvature import AnyProblem, Statistics, backend, empirical_fisher, fisher
 from steppe.curvature._operator import MEMORY
 from steppe.curvature._statistics import FULL_BATCH
-from steppe.curvature._traces import ExactTraces
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._extreme import EIGENVALUE
 from steppe.linalg._trace import TRACE
 from steppe.measures._policy import check_policy, measured
 from steppe.measures._sharpness import sharpness
-from steppe.problem import Problem
 
 
 def fisher_sharpness(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     empirical: bool = False,
@@ -45,7 +42,7 @@ def fisher_sharpness(
 
 
 def fisher_trace(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     empirical: bool = False,
@@ -66,9 +63,11 @@ def fisher_trace(
     check_policy(problem, accuracy=accuracy, statistics=statistics, memory=memory, key=key)
     curvature = empirical_fisher if empirical else fisher
     assert curvature.root is not None
-    exact = ExactTraces.of(curvature, problem, w, statistics=statistics, memory=memory)
+    exact = backend(problem).exact_traces(curvature, problem, w, statistics=statistics, memory=memory)
     if exact.is_cheap(accuracy.max_matvecs):
-        return measured(Estimate.exact(float(exact.rooted(curvature.root))), statistics)
-    operator = smaller(curvature, problem, w, statistics=statistics, memory=memory)
-    estimate = linalg.xtrace(operator, operator.size, accuracy=accuracy, memory=memory, key=generator(key))
-    return measured(estimate, statistics)
+        return measured(Estimate.exact(float(exact.rooted(curvature.root))), problem, statistics)
+    operator = backend(problem).smaller(curvature, problem, w, statistics=statistics, memory=memory)
+    estimate = linalg.xtrace(
+        operator, operator.size, accuracy=accuracy, precision=operator.precision, memory=memory, key=generator(key)
+    )
+    return measured(estimate, problem, statistics)

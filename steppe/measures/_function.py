@@ -3,28 +3,28 @@
 from typing import Any, Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
 from steppe import check
-from steppe.curvature._inputs import loss_value, predictions, reproducible, vector
+from steppe.curvature import AnyProblem, backend
+from steppe.curvature._backend import Scores
 from steppe.estimate import Estimate
 from steppe.measures._policy import read_off
-from steppe.problem import Problem
 
 Order = Literal[1, 2, "nuclear"]
 
 # How well a network predicts the data of its problem; `problem.on(x_test, y_test)` is the same network on test data.
 
 
-def loss(problem: Problem, w: Array | None = None) -> Estimate:
+def loss(problem: AnyProblem, w: Array | None = None) -> Estimate:
     """L(w), with the normalisation of the problem's loss. NaN, from a run that diverged, has not converged."""
-    return read_off(loss_value(problem, reproducible(problem, w)))
+    here = backend(problem)
+    return read_off(here.loss_value(problem, here.reproducible(problem, w)))
 
 
-def zero_one_error(problem: Problem, w: Array | None = None) -> Estimate:
+def zero_one_error(problem: AnyProblem, w: Array | None = None) -> Estimate:
     """The fraction of wrong predictions, read as in `margin`: y f ≤ 0 for one output, and for each output of the
     logistic loss; argmax f ≠ class for an axis of classes, the last one.
 
@@ -40,12 +40,12 @@ def zero_one_error(problem: Problem, w: Array | None = None) -> Estimate:
     return Estimate.exact(_wrong_fraction(problem, w))
 
 
-def accuracy(problem: Problem, w: Array | None = None) -> Estimate:
+def accuracy(problem: AnyProblem, w: Array | None = None) -> Estimate:
     """1 − zero-one error."""
     return Estimate.exact(1.0 - _wrong_fraction(problem, w))
 
 
-def margin(problem: Problem, w: Array | None = None, *, quantile: float = 0.0) -> Estimate:
+def margin(problem: AnyProblem, w: Array | None = None, *, quantile: float = 0.0) -> Estimate:
     """The smallest margin of the predictions: negative if one of them is wrong. The loss and the shape of f decide what
     a margin is:
 
@@ -64,52 +64,56 @@ def margin(problem: Problem, w: Array | None = None, *, quantile: float = 0.0) -
     """
     if check.number("quantile", quantile, minimum=0.0) > 1.0:
         check.refuse("quantile", "between 0 and 1", quantile, "0 is the smallest margin, 0.5 the median one.")
-    f = predictions(problem, reproducible(problem, w))
+    scores = _scores(problem, w)
     with np.errstate(invalid="ignore", over="ignore"):  # a diverged run has infinite predictions
-        margins = _margins(problem, f)
+        margins = _margins(scores)
         # Interpolation between infinite margins gives NaN; the minimum needs none.
         return read_off(float(np.quantile(margins, quantile) if quantile else np.min(margins)))
 
 
-def _margins(problem: Problem, f: NDArray[Any]) -> NDArray[Any]:
-    classes = _classes(problem, f)
+def _scores(problem: AnyProblem, w: Any) -> Scores:
+    here = backend(problem)
+    return here.scores(problem, here.reproducible(problem, w))
+
+
+def _margins(scores: Scores) -> NDArray[Any]:
+    f, classes = scores.f, _classes(scores)
     if classes is None:
-        return np.ravel(f * np.asarray(problem.y))
+        return np.ravel(f * scores.y)
     classes = classes[..., None]
     others = f.copy()
     np.put_along_axis(others, classes, -np.inf, axis=-1)
     return np.ravel(np.take_along_axis(f, classes, axis=-1)[..., 0] - others.max(axis=-1))
 
 
-def _wrong_fraction(problem: Problem, w: Array | None) -> float:
-    f = predictions(problem, reproducible(problem, w))
-    classes = _classes(problem, f)
+def _wrong_fraction(problem: AnyProblem, w: Array | None) -> float:
+    scores = _scores(problem, w)
+    f, classes = scores.f, _classes(scores)
     if classes is None:
         with np.errstate(invalid="ignore", over="ignore"):
-            wrong = ~(f * np.asarray(problem.y) > 0)  # f y ≤ 0 is false for NaN
+            wrong = ~(f * scores.y > 0)  # f y ≤ 0 is false for NaN
     else:
         # argmax takes NaN for the largest value.
         wrong = (np.argmax(f, axis=-1) != classes) | np.isnan(f).any(axis=-1)
     return int(wrong.sum()) / wrong.size
 
 
-def _classes(problem: Problem, f: NDArray[Any]) -> NDArray[Any] | None:
+def _classes(scores: Scores) -> NDArray[Any] | None:
     """The class of each row of the predictions f; None if each output has to have the sign of its target."""
-    y = np.asarray(problem.y)
+    f, y = scores.f, scores.y
     if y.shape == f.shape[:-1]:
         return y.astype(int)
     if y.shape != f.shape:
         # Our losses have checked the shape; a user's loss need not.
         rule = f"of the shape of the predictions, {f.shape}, or class numbers of shape {f.shape[:-1]}"
         check.refuse("y", rule, y.shape, "No other shape says which predictions are right.")
-    signs = problem.loss_function.name == "logistic" or f.ndim == 1 or f.shape[-1] == 1
-    return None if signs else np.argmax(y, axis=-1)
+    return None if scores.signs else np.argmax(y, axis=-1)
 
 
 # Norms of the parameters, whole and layer by layer, and how far they have moved.
 
 
-def norm(problem: Problem, w: Array | None = None, *, order: Order = 2) -> Estimate:
+def norm(problem: AnyProblem, w: Array | None = None, *, order: Order = 2) -> Estimate:
     """‖w‖₁, ‖w‖₂, or the sum of the nuclear norms of the weight matrices.
 
     >>> import jax.numpy as jnp, steppe
@@ -121,24 +125,31 @@ def norm(problem: Problem, w: Array | None = None, *, order: Order = 2) -> Estim
     return read_off(sum(v * v for v in layers) ** 0.5 if order == 2 else sum(layers))
 
 
-def layer_norms(problem: Problem, w: Array | None = None, *, order: Order = 2) -> dict[str, Estimate]:
+def layer_norms(problem: AnyProblem, w: Array | None = None, *, order: Order = 2) -> dict[str, Estimate]:
     """The norm of each array of parameters, by its path; nuclear norms only of arrays with two axes or more.
 
     A convolution (out, in, ...) counts as the matrix (out, rest).
     """
     if order not in (1, 2, "nuclear"):
         check.refuse("order", "1, 2 or 'nuclear'", order, "Pass one of them.")
-    w, norms = vector(problem, w), {}
+    w, norms = backend(problem).vector(problem, w), {}
     for path, array in jax.tree_util.tree_leaves_with_path(problem.unravel(w)):
+        array = np.asarray(array)  # noqa: PLW2901  a tensor of any backend
         if order == "nuclear" and array.ndim < 2:
             continue
         flat = array.reshape(array.shape[0], -1) if order == "nuclear" else array.ravel()
-        value = float(jnp.linalg.norm(flat, "nuc" if order == "nuclear" else order))
-        norms[jax.tree_util.keystr(path)] = read_off(value)
+        norms[jax.tree_util.keystr(path)] = read_off(_norm(flat, order))
     return norms
 
 
-def distance(problem: Problem, w: Array | None = None, *, to: Any = None, order: Order = 2) -> Estimate:
+def _norm(array: NDArray[Any], order: Order) -> float:
+    if order != "nuclear":
+        return float(np.linalg.norm(array, order))
+    # LAPACK raises for a matrix that is not finite.
+    return float(np.linalg.norm(array, "nuc")) if np.isfinite(array).all() else float("nan")
+
+
+def distance(problem: AnyProblem, w: Array | None = None, *, to: Any = None, order: Order = 2) -> Estimate:
     """‖w − to‖ in the norms of `norm`; `to` is the initialisation problem.w0 unless another point is given.
 
     >>> import jax.numpy as jnp, steppe
@@ -146,5 +157,5 @@ def distance(problem: Problem, w: Array | None = None, *, to: Any = None, order:
     >>> distance(p, jnp.array([4.0, 5.0])).value
     5.0
     """
-    w = vector(problem, w)
+    w = backend(problem).vector(problem, w)
     return norm(problem, w - problem.vector(problem.w0 if to is None else to), order=order)

@@ -12,15 +12,14 @@ from scipy.special import stdtrit
 
 from steppe import check
 from steppe._random import Key, generator
-from steppe.curvature import Statistics
-from steppe.curvature._increase import REST, Increase
-from steppe.curvature._inputs import prepared
+from steppe.curvature import AnyProblem, Statistics, backend
+from steppe.curvature._backend import Increase
+from steppe.curvature._increase import REST
 from steppe.curvature._operator import MEMORY
 from steppe.curvature._statistics import FULL_BATCH
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._probes import looks
 from steppe.measures._policy import check_policy, measured
-from steppe.problem import Problem
 
 # The default accuracy of a sampled increase, with its evaluations of the loss.
 SAMPLED = Accuracy(0.1, max_matvecs=10_000)
@@ -31,7 +30,7 @@ _SHARE = 0.1
 
 
 def adaptive_sharpness(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     radius: float = 0.1,
@@ -55,12 +54,12 @@ def adaptive_sharpness(
     """
     check_policy(problem, accuracy=accuracy, statistics=statistics, memory=memory, key=key)
     radius = check.number("radius", radius, above=0.0)
-    scale = radius * np.abs(prepared(problem, w))
+    scale = radius * np.abs(backend(problem).prepared(problem, w))
     return _expected_increase(problem, w, scale, accuracy=accuracy, statistics=statistics, memory=memory, key=key)
 
 
 def worst_adaptive_sharpness(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     radius: float = 0.1,
@@ -87,8 +86,8 @@ def worst_adaptive_sharpness(
     radius = check.number("radius", radius, above=0.0)
     steps = check.integer("steps", steps, minimum=1)
     restarts = check.integer("restarts", restarts, minimum=0)
-    scale, seed = np.abs(prepared(problem, w)), int(generator(key).integers(2**63))
-    increase = Increase.of(problem, w, scale, statistics=statistics, memory=memory, seed=seed)
+    scale, seed = np.abs(backend(problem).prepared(problem, w)), int(generator(key).integers(2**63))
+    increase = backend(problem).increase(problem, w, scale, statistics=statistics, memory=memory, seed=seed)
     best, error, gradients, at_rest = increase.ascend(radius, steps=steps, restarts=restarts)
     if error > REST * best and not increase.is_double:
         with increase.in_double() as wide:
@@ -98,11 +97,11 @@ def worst_adaptive_sharpness(
     # The step 0 attains 0.
     lower = max(best - error, 0.0)
     estimate = Estimate(best, lower, math.inf, 1.0, gradients, converged=at_rest and error <= REST * best)
-    return measured(estimate, statistics)
+    return measured(estimate, problem, statistics)
 
 
 def random_direction_sharpness(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     sigma: float = 0.01,
@@ -130,7 +129,7 @@ def random_direction_sharpness(
 
 
 def _expected_increase(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None,
     scale: NDArray[Any],
     *,
@@ -147,15 +146,15 @@ def _expected_increase(
     remedy = f"The interval takes {_FEWEST} pairs."
     most = check.integer("accuracy.max_matvecs", accuracy.max_matvecs, minimum=2 * _FEWEST, remedy=remedy)
     seed = int(generator(key).integers(2**63))
-    increase = Increase.of(problem, w, scale, statistics=statistics, memory=memory, seed=seed)
+    increase = backend(problem).increase(problem, w, scale, statistics=statistics, memory=memory, seed=seed)
     if increase.is_double:
-        return measured(_sampled(increase, accuracy), statistics)
+        return measured(_sampled(increase, accuracy), problem, statistics)
     # The trial has its own draws, so that the sample is independent of the decision. It costs 16 pairs.
     trial = increase.pairs(most)
     too_much = 2.0 * increase.rounding(most) > _SHARE * accuracy.rtol * abs(trial.mean())
     with increase.in_double() if too_much else nullcontext() as wide:
         found = _sampled(wide or increase, accuracy)
-    return measured(replace(found, matvecs=found.matvecs + 2 * len(trial)), statistics)
+    return measured(replace(found, matvecs=found.matvecs + 2 * len(trial)), problem, statistics)
 
 
 def _sampled(increase: Increase, accuracy: Accuracy) -> Estimate:

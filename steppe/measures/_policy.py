@@ -6,14 +6,12 @@ from typing import Any, final
 
 from steppe import check
 from steppe._random import Key, generator
-from steppe.curvature import Curvature, Statistics, hessian
-from steppe.curvature._inputs import check_problem
+from steppe.curvature import AnyProblem, Curvature, Statistics, backend, hessian
 from steppe.estimate import Accuracy, Estimate
-from steppe.problem import Problem
 
 
 def check_policy(
-    problem: Problem,
+    problem: AnyProblem,
     *,
     accuracy: Accuracy | None = None,
     curvature: Curvature = hessian,
@@ -22,7 +20,7 @@ def check_policy(
     key: Key,
 ) -> None:
     """Refuses wrong options of a measure of curvature before anything is computed, even those that it will not need."""
-    check_problem(problem)
+    backend(problem)
     if accuracy is not None:
         Accuracy.expected(accuracy)
     check_matrix(curvature, statistics, memory)
@@ -42,13 +40,15 @@ def check_matrix(curvature: Any, statistics: Any, memory: float) -> None:
 @final
 @dataclass(frozen=True)
 class Measured(Estimate):
-    """An `Estimate` of a curvature; `statistics` is "full batch", "frozen" or "chunks of k"."""
+    """An `Estimate` of a curvature; `statistics` is "full batch", "frozen" or "chunks of k", for a torch problem also
+    "batches of k"."""
 
     statistics: str = "full batch"
 
 
-def measured(estimate: Estimate, statistics: Statistics) -> Measured:
-    return Measured(**{f.name: getattr(estimate, f.name) for f in fields(Estimate)}, statistics=str(statistics))
+def measured(estimate: Estimate, problem: AnyProblem, statistics: Statistics) -> Measured:
+    treatment = backend(problem).treatment(problem, statistics)
+    return Measured(**{f.name: getattr(estimate, f.name) for f in fields(Estimate)}, statistics=treatment)
 
 
 def read_off(value: float) -> Estimate:

@@ -8,15 +8,13 @@ from jax import Array
 
 from steppe import check, linalg
 from steppe._random import Key, generator, seed
-from steppe.curvature import Curvature, Statistics, hessian
+from steppe.curvature import AnyProblem, Curvature, Statistics, backend, hessian
 from steppe.curvature._kinks import kinks
-from steppe.curvature._matrices import smaller
 from steppe.curvature._operator import MEMORY
 from steppe.curvature._statistics import FULL_BATCH
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._extreme import EIGENVALUE
 from steppe.measures._policy import check_matrix, check_policy, measured
-from steppe.problem import Problem
 
 
 class KinkWarning(UserWarning):
@@ -24,7 +22,7 @@ class KinkWarning(UserWarning):
 
 
 def sharpness(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     accuracy: Accuracy = EIGENVALUE,
@@ -50,15 +48,17 @@ def sharpness(
     Kuczyński and Woźniakowski 1992 for the bound; see `steppe.linalg.largest`.
     """
     check_policy(problem, accuracy=accuracy, curvature=curvature, statistics=statistics, memory=memory, key=key)
-    operator = smaller(curvature, problem, w, statistics=statistics, memory=memory)
+    operator = backend(problem).smaller(curvature, problem, w, statistics=statistics, memory=memory)
     with linalg.one_thread():
-        estimate = linalg.largest(operator, operator.size, accuracy=accuracy, key=generator(key)).estimate
+        estimate = linalg.largest(
+            operator, operator.size, accuracy=accuracy, precision=operator.precision, key=generator(key)
+        ).estimate
     _warn_of_kinks(problem, w, rtol=accuracy.rtol, sharpness=estimate.value if curvature is hessian else None)
-    return measured(estimate, statistics)
+    return measured(estimate, problem, statistics)
 
 
 def spectral_norm(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     accuracy: Accuracy = EIGENVALUE,
@@ -78,15 +78,17 @@ def spectral_norm(
     1.0
     """
     check_policy(problem, accuracy=accuracy, curvature=curvature, statistics=statistics, memory=memory, key=key)
-    operator = smaller(curvature, problem, w, statistics=statistics, memory=memory)
+    operator = backend(problem).smaller(curvature, problem, w, statistics=statistics, memory=memory)
     _warn_of_kinks(problem, w)
     with linalg.one_thread():
-        estimate = linalg.spectral_norm(operator, operator.size, accuracy=accuracy, key=generator(key)).estimate
-    return measured(estimate, statistics)
+        estimate = linalg.spectral_norm(
+            operator, operator.size, accuracy=accuracy, precision=operator.precision, key=generator(key)
+        ).estimate
+    return measured(estimate, problem, statistics)
 
 
 def top_eigenvalues(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     k: int,
@@ -112,17 +114,17 @@ def top_eigenvalues(
     p = problem.w0.size
     if check.integer("k", k, minimum=1) > p:
         check.refuse("k", f"at most the number of parameters, {p}", k, "There are no more eigenvalues.")
-    operator = smaller(curvature, problem, w, statistics=statistics, memory=memory)
+    operator = backend(problem).smaller(curvature, problem, w, statistics=statistics, memory=memory)
     _warn_of_kinks(problem, w)
     found = min(k, operator.size)
     with linalg.one_thread():
         pairs = linalg.top_eigenpairs(
             operator, operator.size, found, block=min(block, operator.size), accuracy=accuracy,
-            basis=max(32, 2 * (found + 2 * block)), key=generator(key),
+            basis=max(32, 2 * (found + 2 * block)), precision=operator.precision, key=generator(key),
         )  # fmt: skip
     # The Gram matrix lacks only eigenvalues that are zero.
     zeros = [Estimate.exact(0.0)] * (k - found)
-    return tuple(measured(e, statistics) for e in (*pairs.estimates, *zeros))
+    return tuple(measured(e, problem, statistics) for e in (*pairs.estimates, *zeros))
 
 
 class Tracker:
@@ -175,20 +177,20 @@ class Tracker:
         """Whether the leading eigenvector of the last call is a new one."""
         return self._state.takeover
 
-    def __call__(self, problem: Problem, w: Array | None = None) -> Estimate:
+    def __call__(self, problem: AnyProblem, w: Array | None = None) -> Estimate:
         with linalg.one_thread():
             operator = self._curvature(problem, w, statistics=self._statistics, memory=self._memory)
             if self._state.p != operator.size:
                 self._state = replace(self._fresh, p=operator.size)
-            state = self._state
+            state = replace(self._state, precision=operator.precision)
             if self._certify_every is not None and state.calls % self._certify_every == 0:
                 estimate, self._state = state.certify(operator)
             else:
                 estimate, self._state = (state.insist if self._insist else state.measure)(operator)
-            return measured(estimate, self._statistics)
+            return measured(estimate, problem, self._statistics)
 
 
-def _warn_of_kinks(problem: Problem, w: Array | None, *, rtol: float = 1e-3, sharpness: float | None = None) -> None:
+def _warn_of_kinks(problem: AnyProblem, w: Array | None, *, rtol: float = 1e-3, sharpness: float | None = None) -> None:
     """Warns, at the line that called this package, if the Hessian jumps at w by more than rtol: see `kinks`."""
     found = kinks(problem, w, rtol=rtol, sharpness=sharpness)
     if found.matter:

@@ -5,18 +5,16 @@ from jax import Array
 
 from steppe import linalg
 from steppe._random import Key, generator
-from steppe.curvature import Curvature, Statistics, gauss_newton, hessian, residual
+from steppe.curvature import AnyProblem, Curvature, Statistics, backend, gauss_newton, hessian, residual
 from steppe.curvature._operator import MEMORY
 from steppe.curvature._statistics import FULL_BATCH
-from steppe.curvature._traces import ExactTraces
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._trace import TRACE
 from steppe.measures._policy import check_policy, measured
-from steppe.problem import Problem
 
 
 def trace(
-    problem: Problem,
+    problem: AnyProblem,
     w: Array | None = None,
     *,
     accuracy: Accuracy = TRACE,
@@ -42,13 +40,13 @@ def trace(
     Epperly, Tropp and Webber 2024 for XTrace.
     """
     check_policy(problem, accuracy=accuracy, statistics=statistics, memory=memory, key=key)
-    exact = ExactTraces.of(residual, problem, w, statistics=statistics, memory=memory)
+    exact = backend(problem).exact_traces(residual, problem, w, statistics=statistics, memory=memory)
     if (known := exact.closed_form()) is not None:
-        return measured(_sum(*known, matvecs=0), statistics)
+        return measured(_sum(*known, matvecs=0), problem, statistics)
     p, cheap = exact.w.size, exact.is_cheap(accuracy.max_matvecs)
     if p <= accuracy.max_matvecs:
         first = exact.gauss_newton() if cheap else exact.diagonal(gauss_newton)
-        return measured(_sum(first, exact.diagonal(residual), matvecs=p if cheap else 2 * p), statistics)
+        return measured(_sum(first, exact.diagonal(residual), matvecs=p if cheap else 2 * p), problem, statistics)
 
     rng = generator(key)
 
@@ -59,14 +57,16 @@ def trace(
             return operator(v) + shift * np.asarray(v, operator.dtype)
 
         product = shifted if shift else operator
-        return linalg.xtrace(product, operator.size, accuracy=accuracy, memory=memory, key=rng)
+        return linalg.xtrace(
+            product, operator.size, accuracy=accuracy, precision=operator.precision, memory=memory, key=rng
+        )
 
     if not cheap:
         total = estimated(hessian)
-        return measured(_split(total, estimated(gauss_newton)), statistics)
+        return measured(_split(total, estimated(gauss_newton)), problem, statistics)
     first = exact.gauss_newton()
     # tr(R + g/p I) = tr ∇²L, so that the accuracy is that of the sum; a multiple of I has no variance.
-    return measured(_split(estimated(residual, first / p), Estimate.exact(float(first))), statistics)
+    return measured(_split(estimated(residual, first / p), Estimate.exact(float(first))), problem, statistics)
 
 
 def _sum(gauss_newton: np.floating, residual: np.floating, *, matvecs: int) -> Estimate:
