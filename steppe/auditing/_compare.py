@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def _order(name: str, rows: Mapping[str, Row]) -> Order:
     bounds = {key: (row.estimate.lower, row.estimate.upper) for key, row in rows.items() if row.estimate is not None}
     values = {key: row.estimate.value for key, row in rows.items() if row.estimate is not None}
     order = tuple(sorted(values, key=lambda key: values[key]))
-    pairs = list(zip(order, order[1:], strict=False))
+    pairs = list(pairwise(order))
     separated = all(bounds[a][1] < bounds[b][0] for a, b in pairs)
     # The samples may be the same, so that their errors need not cancel: they add up.
     data = {key: row.data if row.data is not None else math.inf for key, row in rows.items()}

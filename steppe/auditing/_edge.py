@@ -13,7 +13,7 @@ On a quadratic, gradient descent with step η shrinks every mode while ηλ/2 < 
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 
@@ -65,6 +65,10 @@ def edge_of(optimizer: Any, vector: Any) -> Edge:
         return sgd(float(optimizer.lr), float(optimizer.momentum))
     if isinstance(optimizer, Adam):
         return _adam(optimizer, np.asarray(vector(optimizer.nu), dtype=float))
+    return _refuse(optimizer)
+
+
+def _refuse(optimizer: Any) -> NoReturn:
     remedy = "Pass steppe.dynamics.GD(lr), HeavyBall(lr, momentum), steppe.auditing.Adam(lr, nu), SGD or Adam of torch."
     check.refuse("optimizer", "one whose edge is known", type(optimizer).__name__, remedy)
 

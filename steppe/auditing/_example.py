@@ -1,11 +1,11 @@
-"""A small trained network to audit: digits of 8 × 8 pixels, a hidden layer of ReLUs, gradient descent at its edge."""
+"""A small trained network to audit: digits of 8 × 8 pixels, a hidden layer of ReLUs, gradient descent at the edge of stability."""
 
 from typing import Any
 
 import numpy as np
 
-# Gradient descent with this learning rate meets the edge of stability within these steps, in about a second.
-_LR, _STEPS = 0.5, 1500
+# After so many steps the sharpness is 2/η to within a few per cent; they take about a second.
+_LR, _STEPS = 0.2, 1000
 
 
 def example() -> tuple[Any, Any]:
@@ -17,10 +17,10 @@ def example() -> tuple[Any, Any]:
     from steppe.dynamics import GD
 
     digits = load_digits()
-    x, y = (digits.data[:300] / 16.0).astype(np.float32), digits.target[:300].astype(np.int32)
+    x, y = (digits.data[:300] / 16.0).astype(np.float32), np.eye(10, dtype=np.float32)[digits.target[:300]]
     network = networks.OneHidden()
     start = network.init(64, 16, np.random.default_rng(0), np.float32, outputs=10)
-    problem = steppe.Problem(network, start, x, y, losses.cross_entropy)
+    problem = steppe.Problem(network, start, x, y, losses.half_mse)
     optimizer = GD(_LR)
     run = steppe.run(problem, optimizer, stop=until.steps(_STEPS), key=0)
-    return steppe.Problem(network, problem.unravel(run.w), x, y, losses.cross_entropy), optimizer
+    return steppe.Problem(network, problem.unravel(run.w), x, y, losses.half_mse), optimizer

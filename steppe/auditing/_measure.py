@@ -25,7 +25,7 @@ from steppe.linalg._probes import multiplier
 Floats = NDArray[np.float64]
 Rows = Iterator[Row]
 
-# One interval of a per cent, for at most so many products a part.
+# Intervals of a per cent, for at most 1000 products a part.
 AUDIT = Accuracy(0.01)
 # Groups of examples whose spread is the error of the sample, and the fewest that have one.
 _GROUPS, _FEWEST = 16, 4
@@ -480,8 +480,11 @@ def _modules(places: Mapping[str, slice]) -> dict[str, list[str]]:
 
 
 def _block_trace(diagonal: linalg.Diagonal, index: Any, accuracy: Accuracy) -> Estimate:
-    """The sum of entries of the diagonal, whose products serve all blocks. Two entries of one block share the noise of the entry between them, so that
-    the variance of the sum is at most twice the sum of the variances."""
+    """The sum of entries of the diagonal, whose products serve all blocks.
+
+    Two entries of one block share the noise of the entry between them, so that the variance of the sum is at most twice
+    the sum of the variances.
+    """
     value, error = float(diagonal.value[index].sum()), float(np.linalg.norm(diagonal.stderr[index]))
     if error == 0.0:
         return Estimate.exact(value, matvecs=diagonal.matvecs)

@@ -44,6 +44,7 @@ def _cells(row: Row) -> tuple[str, str, str, str, str]:
     return row.label, number(row.estimate.value), interval(row.estimate) + loose, data, cost(row)
 
 
+_BLOCK_HEAD = ("block", "parameters", "norm", "trace", "sharpness")
 _HEAD = ("", "value", "interval", "other data", "cost")
 
 
@@ -80,7 +81,7 @@ def _blocks(blocks: Sequence[Block]) -> list[str]:
     arrays = [block for block in blocks if block.arrays == 1 or len(blocks) == 1]
     top = sorted(blocks, key=lambda b: -(b.sharpness.value if b.sharpness else b.trace.value if b.trace else 0.0))
     shown = sorted(top[:_SHOWN], key=list(blocks).index)
-    rows = [("block", "parameters", "norm", "trace", "sharpness"), *(_block(b) for b in shown)]
+    rows = [_BLOCK_HEAD, *(_block(b) for b in shown)]
     lines = _aligned(rows)
     if len(blocks) > len(shown):
         lines.append(f"the {len(shown)} sharpest of {len(blocks)} blocks ({len(arrays)} arrays)")
@@ -168,11 +169,12 @@ def _section(name: str, audit: Audit) -> str:
 <p class="reading">{_e(audit.reading)}</p>
 {_pictures(audit)}
 <h2>Measures</h2>
-<p>An interval is the error of the computation at the stated confidence. “Other data” is the error of the sample: how far
-other examples, drawn at the same parameters, would move the number. * The work ended before the accuracy was reached.</p>
+<p>An interval is the error of the computation at the stated confidence. “Other data” is the error of the sample:
+how far other examples, drawn at the same parameters, would move the number. * The work ended before the accuracy was
+reached.</p>
 {measured}
 {f"<p>Edge of stability: {_e(audit.optimizer)}</p>" if audit.optimizer else ""}
-{"<h2>Layers and modules</h2>" + _table(["block", "parameters", "norm", "trace", "sharpness"], blocks) if blocks else ""}
+{"<h2>Layers and modules</h2>" + _table(list(_BLOCK_HEAD), blocks) if blocks else ""}
 {"<h2>Not measured</h2>" + _table(["measure", "why"], missing) if missing else ""}
 <h2>Checks</h2>
 {_table(["check", "verdict", "seen"], verdicts)}
@@ -216,8 +218,8 @@ def _pictures(audit: Audit) -> str:
     drawn = []
     if (numbers := spectrum(audit)) is not None:
         caption = (
-            f"Density of the eigenvalues of ∇²L from {audit.curves['density']['matvecs']} products: most are near zero, a few "
-            "stand out."
+            f"Density of the eigenvalues of ∇²L from {audit.curves['density']['matvecs']} products, and the sharpness with "
+            "its interval."
         )
         drawn.append((caption, figures.png(figures.spectrum(numbers))))
     if (numbers := along(audit)) is not None:
@@ -231,7 +233,8 @@ def _pictures(audit: Audit) -> str:
 
 def _figure(caption: str, picture: bytes) -> str:
     data = base64.b64encode(picture).decode()
-    return f'<figure><img alt="{_e(caption)}" src="data:image/png;base64,{data}"><figcaption>{_e(caption)}</figcaption></figure>'
+    image = f'<img alt="{_e(caption)}" src="data:image/png;base64,{data}">'
+    return f"<figure>{image}<figcaption>{_e(caption)}</figcaption></figure>"
 
 
 def spectrum(audit: Audit) -> dict[str, Any] | None:

@@ -68,18 +68,18 @@ def reading(audit: Audit) -> str:
     """One paragraph: is it a minimum, at the edge, how sharp, what rescaling does, what does not follow."""
     if state(audit) == "diverged":
         return (
-            f"The loss is {_number(audit.estimates.get('loss'))}: the run has diverged, and no curvature is defined here. "
-            "Audit an earlier checkpoint, or train with a smaller learning rate."
+            f"The loss is {_number(audit.estimates.get('loss'))}: the run has diverged, and no curvature is "
+            "defined here. Audit an earlier checkpoint, or train with a smaller learning rate."
         )
     parts = (_trust, _place, _edge, _flat, _rescaled, _split, _robust, _sample)
     return " ".join([*(text for part in parts if (text := part(audit))), _LIMITS])
 
 
 _LIMITS = (
-    "What does not follow: that the network generalises. All numbers are of these examples; flat networks can memorise. "
-    "In wen2023 all flattest two-layer ReLU networks without bias generalise (scenario I); with bias some of the "
-    "flattest memorise, and SAM finds them (II); with normalisation some memorise, but SAM finds others (III). Only data "
-    "that was not trained on decides: audit the same network on it."
+    "What does not follow: that the network generalises. All numbers are of these examples, and flat networks can "
+    "memorise. In wen2023 all flattest two-layer ReLU networks without bias generalise (scenario I); with bias some of "
+    "the flattest memorise, and SAM finds them (II); with normalisation some memorise, but SAM finds others (III). Only "
+    "data that was not trained on decides: audit the same network on it."
 )
 
 
@@ -108,10 +108,11 @@ def _place(audit: Audit) -> str:
         assert least is not None
         share = abs(least.value / top.value) if top.value else float("inf")
         return (
-            f"The gradient is small ({_gain_text(audit)}), but this is a saddle: the smallest eigenvalue is {least.value:.3g}, "
-            f"{share:.2g} of the largest in size, so the loss falls on along that direction."
+            f"The gradient is small ({_gain_text(audit)}), but this is a saddle: the smallest eigenvalue is "
+            f"{least.value:.3g}, {share:.2g} of the largest in size, so the loss falls on along that direction."
         )
-    return f"This is a minimum of the training loss to second order: {_gain_text(audit)}, and no negative curvature was found."
+    seen = f"{_gain_text(audit)}, and no negative curvature was found"
+    return f"This is a minimum of the loss on these examples, to second order: {seen}."
 
 
 def _edge(audit: Audit) -> str:
@@ -125,10 +126,12 @@ def _edge(audit: Audit) -> str:
         )
     if edge.value >= _EDGE[0]:
         return (
-            f"Training is at the edge of stability: its ratio is {edge.value:.3g}, so the learning rate sets the sharpness "
-            "here, and a smaller one would let it grow."
+            f"Training is at the edge of stability: its ratio is {edge.value:.3g}, so the learning rate sets the "
+            "sharpness here, and a smaller one would let it grow."
         )
-    return f"The learning rate is stable here: its ratio is {edge.value:.3g}, below 1; the edge does not hold the sharpness."
+    return (
+        f"The learning rate is stable here: its ratio is {edge.value:.3g}, below 1, so it does not set the sharpness."
+    )
 
 
 def _flat(audit: Audit) -> str:
@@ -159,8 +162,8 @@ def _rescaled(audit: Audit) -> str:
         return f"Rescaling neurons cannot make it much flatter: the least trace of all rescalings is {least.value:.3g}."
     return (
         f"A rescaling of neurons changes no prediction and brings the trace of G from {trace.value:.3g} down to "
-        f"{least.value:.3g}, {factor:.3g} times less: the raw sharpness is a matter of scale, so compare networks by the "
-        "rescaling-invariant rows."
+        f"{least.value:.3g}, {factor:.3g} times less: the raw sharpness is a matter of scale, so compare networks by "
+        "the rescaling-invariant rows."
     )
 
 
@@ -197,12 +200,13 @@ def _sample(audit: Audit) -> str:
     said = []
     if row is not None and row.estimate is not None and row.data is not None and row.data > row.error:
         said.append(
-            f"The {audit.examples} examples matter more than the computation: other examples at the same parameters would "
-            f"move the sharpness by ± {row.data:.2g}."
+            f"The {audit.examples} examples matter more than the computation: other examples at the same parameters "
+            f"would move the sharpness by ± {row.data:.2g}."
         )
     if g is not None and g.estimate is not None and g.data is not None and g.estimate.value < g.data:
         said.append(
-            "The gradient is smaller than its sampling error: a minimum of this sample, not shown to be one of the source."
+            "The gradient is smaller than its sampling error, so these examples cannot tell w from a stationary point of "
+            "their source."
         )
     return " ".join(said)
 
@@ -221,7 +225,8 @@ def _gain_text(audit: Audit) -> str:
 def _interval(estimate: Estimate) -> str:
     if estimate.is_exact:
         return f"{estimate.value:.4g}"
-    return f"{estimate.value:.4g} (in [{estimate.lower:.4g}, {estimate.upper:.4g}] with confidence {estimate.confidence:.2g})"
+    bounds = f"[{estimate.lower:.4g}, {estimate.upper:.4g}]"
+    return f"{estimate.value:.4g} (in {bounds} with confidence {estimate.confidence:.2g})"
 
 
 def _number(estimate: Estimate | None) -> str:
