@@ -1,4 +1,4 @@
-"""A small trained network to audit: digits of 8 × 8 pixels, a hidden layer of ReLUs, gradient descent at the edge of stability."""
+"""A small trained network to audit: 300 digits, one hidden layer, gradient descent at the edge of stability."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ from steppe import check, linalg, measures
 from steppe._random import Key, generator
 from steppe.auditing._edge import Edge, edge_of
 from steppe.auditing._reading import checks
-from steppe.auditing._result import Audit, Block, Check, Row
+from steppe.auditing._result import Audit, Block, Check, Origin, Row
 from steppe.auditing._steps import critical_step, rounded
 from steppe.curvature import Product, backend, gauss_newton, hessian, residual
 from steppe.estimate import Accuracy, Estimate
@@ -144,7 +144,8 @@ class Work:
         with np.errstate(all="ignore"):
             return float(self.here.loss_value(self.problem, self.here.vector(self.problem, self.typed(w))))
 
-    def typed(self, w: Floats) -> Floats:
+    def typed(self, w: Floats) -> Any:
+        """w in the precision of the problem."""
         return np.asarray(w, np.asarray(self.problem.w0).dtype)
 
     @cached_property
@@ -344,7 +345,6 @@ def _trace(work: Work) -> Rows:
     found = measures.trace(
         work.problem, work.typed(work.w), accuracy=work.limited(5), memory=work.memory, key=work.key + 2
     )
-    origin = "exact" if found.is_exact else "probes"
 
     def spread() -> list[float]:
         rng = np.random.default_rng(work.key)
@@ -354,11 +354,15 @@ def _trace(work: Work) -> Rows:
         return [share * sum(float(u @ np.asarray(H(u), dtype=float)) for u in z) for H in work.group_hessians]
 
     data, note = work.sampled(spread)
-    yield Row("trace", "trace tr ∇²L", found, origin, data, note=note)
+    yield Row("trace", "trace tr ∇²L", found, _probed(found), data, note=note)
     for name, label in (("gauss_newton", "trace of G (Gauss-Newton)"), ("residual", "trace of R = ∇²L − G")):
         if name in found.parts:
             part = found.parts[name]
-            yield Row(f"trace_{name}", label, part, "exact" if part.is_exact else "probes")
+            yield Row(f"trace_{name}", label, part, _probed(part))
+
+
+def _probed(estimate: Estimate) -> Origin:
+    return "exact" if estimate.is_exact else "probes"
 
 
 def _split(work: Work) -> Rows:
@@ -539,7 +543,7 @@ def _random(work: Work) -> Rows:
     half = 0.5 * sigma**2
     values = {name: half * getattr(trace, name) for name in ("value", "lower", "upper")}
     predicted = replace(trace, **values, matvecs=0, parts={})
-    yield Row("rise_random_predicted", "… by half of the trace", predicted, "exact" if trace.is_exact else "probes")
+    yield Row("rise_random_predicted", "… by half of the trace", predicted, _probed(trace))
     work.curves.setdefault("robustness", []).append((f"random, {_SIGMA:.0%}", found.value, predicted.value))
 
 
@@ -592,13 +596,13 @@ def _fisher(work: Work) -> Rows:
             work.problem, w, empirical=empirical, accuracy=work.limited(5), memory=work.memory, key=work.key + 11
         )
         name = "empirical_fisher_trace" if empirical else "fisher_trace"
-        yield Row(name, label, found, "exact" if found.is_exact else "probes")
+        yield Row(name, label, found, _probed(found))
 
 
 def _norms(work: Work) -> Rows:
     w = work.typed(work.w)
-    for order, name, label in ((2, "norm_l2", "norm ‖w‖₂"), (1, "norm_l1", "norm ‖w‖₁")):
-        yield Row(name, label, measures.norm(work.problem, w, order=order))  # type: ignore[arg-type]
+    yield Row("norm_l2", "norm ‖w‖₂", measures.norm(work.problem, w, order=2))
+    yield Row("norm_l1", "norm ‖w‖₁", measures.norm(work.problem, w, order=1))
     if work.finite:
         yield Row("norm_nuclear", "sum of nuclear norms", measures.norm(work.problem, w, order="nuclear"))
 

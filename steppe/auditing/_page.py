@@ -218,8 +218,8 @@ def _pictures(audit: Audit) -> str:
     drawn = []
     if (numbers := spectrum(audit)) is not None:
         caption = (
-            f"Density of the eigenvalues of ∇²L from {audit.curves['density']['matvecs']} products, and the sharpness with "
-            "its interval."
+            f"Density of the eigenvalues of ∇²L from {audit.curves['density']['matvecs']} products, and the sharpness "
+            "with its interval."
         )
         drawn.append((caption, figures.png(figures.spectrum(numbers))))
     if (numbers := along(audit)) is not None:

@@ -78,8 +78,8 @@ def reading(audit: Audit) -> str:
 _LIMITS = (
     "What does not follow: that the network generalises. All numbers are of these examples, and flat networks can "
     "memorise. In wen2023 all flattest two-layer ReLU networks without bias generalise (scenario I); with bias some of "
-    "the flattest memorise, and SAM finds them (II); with normalisation some memorise, but SAM finds others (III). Only "
-    "data that was not trained on decides: audit the same network on it."
+    "the flattest memorise, and SAM finds them (II); with normalisation some memorise, but SAM finds others (III). "
+    "Only data that was not trained on decides: audit the same network on it."
 )
 
 
@@ -205,8 +205,8 @@ def _sample(audit: Audit) -> str:
         )
     if g is not None and g.estimate is not None and g.data is not None and g.estimate.value < g.data:
         said.append(
-            "The gradient is smaller than its sampling error, so these examples cannot tell w from a stationary point of "
-            "their source."
+            "The gradient is smaller than its sampling error, so these examples cannot tell w from a stationary point "
+            "of their source."
         )
     return " ".join(said)
 
