@@ -44,6 +44,8 @@ def trace(
     if (known := exact.closed_form()) is not None:
         return measured(_sum(*known, matvecs=0), problem, statistics)
     p, cheap = exact.w.size, exact.is_cheap(accuracy.max_matvecs)
+    if p <= accuracy.max_matvecs and not exact.splits:
+        return measured(Estimate.exact(float(exact.diagonal(hessian)), matvecs=p), problem, statistics)
     if p <= accuracy.max_matvecs:
         first = exact.gauss_newton() if cheap else exact.diagonal(gauss_newton)
         return measured(_sum(first, exact.diagonal(residual), matvecs=p if cheap else 2 * p), problem, statistics)
@@ -61,6 +63,8 @@ def trace(
             product, operator.size, accuracy=accuracy, precision=operator.precision, memory=memory, key=rng
         )
 
+    if not exact.splits:
+        return measured(estimated(hessian), problem, statistics)
     if not cheap:
         total = estimated(hessian)
         return measured(_split(total, estimated(gauss_newton)), problem, statistics)

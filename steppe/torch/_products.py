@@ -1,0 +1,257 @@
+"""Products of curvature matrices with vectors by autograd: graphs that are kept, built afresh, or differences."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from steppe import check
+from steppe.torch._data import Batch
+from steppe.torch._problem import Problem, gradients
+
+# A product of one piece of the data: from parts like the parameters to parts like them.
+Linear = Callable[[Sequence[Tensor]], Sequence[Tensor]]
+# (problem, leaves, batch) ↦ the product of a piece; its graph is kept as long as the product is. Called, like the
+# product, with the network at the leaves.
+Piece = Callable[[Problem, list[Tensor], Batch], Linear]
+
+# Examples of the pass that measures memory.
+_MEASURED = 16
+# The share of the memory that a piece takes that is built afresh for every product.
+_FRESH = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """A symmetric matrix of a torch problem, by its products with numpy vectors."""
+
+    name: str
+    size: int
+    dtype: Any
+    product: Callable[[np.ndarray], np.ndarray] = field(repr=False)
+    precision: float | None = None
+
+    def __call__(self, v: np.ndarray) -> np.ndarray:
+        """Av."""
+        return self.product(np.asarray(v))
+
+    def dense(self) -> np.ndarray:
+        """A itself, (size, size): for tests and small problems."""
+        return np.stack([self(e) for e in np.eye(self.size)], axis=1)
+
+
+class Autograd:
+    """Σ over the pieces of the data of their products.
+
+    The graphs of as many pieces are kept as fit into `memory`: a product is then one backward pass through the gradient,
+    which costs 1.05 to 1.6 gradients. The others are built again for every product, for 2.4 to 3.1 gradients.
+    """
+
+    def __init__(self, problem: Problem, w: np.ndarray, piece: Piece, memory: float):
+        self.problem, self.piece = problem, piece
+        self.leaves = problem.network.leaves(w)
+        each = self._bytes_an_example()
+        self.size = None
+        if each * len(problem) > memory and problem.alone:
+            self.size = max(1, int(_FRESH * memory / each))
+        self.kept: list[Linear] = []
+        room = memory if each * len(problem) <= memory else (1 - _FRESH) * memory
+        self.whole = True
+        with problem.at(self.leaves):
+            for batch in problem.pieces(self.size):
+                room -= each * batch.size
+                if room < 0:
+                    self.whole = False
+                    break
+                self.kept.append(piece(problem, self.leaves, batch))
+
+    def _bytes_an_example(self) -> float:
+        """What the graph of a piece holds for an example, from a pass over a few of them."""
+        problem, seen = self.problem, {}
+        batch = problem.batches.first()
+        batch = batch.rows(0, _MEASURED) if problem.alone else batch
+        own = {leaf.untyped_storage().data_ptr() for leaf in self.leaves}
+
+        def pack(tensor: Tensor) -> Tensor:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in own:
+                seen[storage.data_ptr()] = storage.nbytes()
+            return tensor
+
+        with problem.at(self.leaves), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            # A product as well: whatever has no second derivative fails here.
+            product = self.piece(problem, self.leaves, batch)
+            product([torch.zeros_like(leaf) for leaf in self.leaves])
+        return max(1.0, sum(seen.values()) / batch.size)
+
+    def _fresh(self) -> Iterator[Linear]:
+        for place, batch in enumerate(self.problem.pieces(self.size)):
+            if place >= len(self.kept):
+                yield self.piece(self.problem, self.leaves, batch)
+
+    def __call__(self, v: np.ndarray) -> np.ndarray:
+        network = self.problem.network
+        parts = network.split(network.tensor(v))
+        total: list[Tensor] | None = None
+        with self.problem.at(self.leaves):
+            for product in self.kept:
+                total = _added(total, product(parts))
+            if not self.whole:
+                for product in self._fresh():
+                    total = _added(total, product(parts))
+        assert total is not None
+        return network.joined(total)
+
+
+def _added(total: list[Tensor] | None, parts: Sequence[Tensor]) -> list[Tensor]:
+    if total is None:
+        return [p.detach().clone() for p in parts]
+    for sum_, part in zip(total, parts, strict=True):
+        sum_ += part
+    return total
+
+
+# Hessians of scalars: of the loss, and of the outputs weighted by the slopes of the loss.
+
+Scalar = Callable[[Problem, Batch], Tensor]
+
+
+def loss(problem: Problem, batch: Batch) -> Tensor:
+    return problem.value(batch)
+
+
+def weighted_outputs(problem: Problem, batch: Batch) -> Tensor:
+    """⟨∇_f L at w, f⟩."""
+    f, target, share = _outputs(problem, batch)
+    at = f.detach().requires_grad_()
+    value = share * problem.loss_function(at, target)
+    (slopes,) = torch.autograd.grad(value, at)
+    return torch.sum(slopes * f)
+
+
+def hessian_of(scalar: Scalar) -> Piece:
+    """v ↦ ∇²m v by a second backward pass."""
+
+    def piece(problem: Problem, leaves: list[Tensor], batch: Batch) -> Linear:
+        slopes = gradients(scalar(problem, batch), leaves, create_graph=True)
+
+        def product(parts: Sequence[Tensor]) -> Sequence[Tensor]:
+            return _pulled(slopes, leaves, parts)
+
+        return product
+
+    return piece
+
+
+def _pulled(outputs: Sequence[Tensor], inputs: Sequence[Tensor], parts: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Σ (∂ output/∂ input)ᵀ part; the graph stays."""
+    live = [(output, part) for output, part in zip(outputs, parts, strict=True) if output.requires_grad]
+    if not live:
+        return [torch.zeros_like(leaf) for leaf in inputs]
+    ends, weights = zip(*live, strict=True)
+    return torch.autograd.grad(
+        ends, list(inputs), grad_outputs=weights, retain_graph=True, allow_unused=True, materialize_grads=True
+    )
+
+
+# Jᵀ C J, with C a matrix in the space of outputs.
+
+# (problem, batch) ↦ the product with C at the outputs f.
+Middle = Callable[[Problem, Batch, Tensor, Any, float], Callable[[Tensor], Tensor]]
+
+
+def outputs_curved_by(middle: Middle) -> Piece:
+    """v ↦ Jᵀ C J v. Jv is the derivative by z of ⟨Jᵀz, v⟩: two backward passes, which every network has."""
+
+    def piece(problem: Problem, leaves: list[Tensor], batch: Batch) -> Linear:
+        f, target, share = _outputs(problem, batch)
+        curved = middle(problem, batch, f.detach(), target, share)
+        z = torch.zeros_like(f, requires_grad=True)
+        pulled = torch.autograd.grad(
+            f, leaves, grad_outputs=z, create_graph=True, allow_unused=True, materialize_grads=True
+        )
+
+        def product(parts: Sequence[Tensor]) -> Sequence[Tensor]:
+            (pushed,) = _pulled(pulled, [z], parts)
+            return _pulled([f], leaves, [curved(pushed)])
+
+        return product
+
+    return piece
+
+
+def loss_hessian(
+    problem: Problem, batch: Batch, f: Tensor, target: Any, share: float
+) -> Callable[[Tensor], Tensor]:
+    """t ↦ ∇²_f L t."""
+    at = f.clone().requires_grad_()
+    value = share * problem.loss_function(at, target)
+    slopes = gradients(value, [at], create_graph=True)
+    return lambda t: _pulled(slopes, [at], [t])[0]
+
+
+def squared_gradients(
+    problem: Problem, batch: Batch, f: Tensor, target: Any, share: float
+) -> Callable[[Tensor], Tensor]:
+    """t ↦ Σᵢ cᵢ ∇_f ℓᵢ ⟨∇_f ℓᵢ, t⟩, with L = Σᵢ cᵢ ℓᵢ."""
+    if not problem.loss_function.splits or f.shape[:1] != (batch.size,):
+        remedy = "Take fisher or gauss_newton: this matrix needs the loss of each example."
+        check.refuse("loss", "a mean or sum over the examples", "another function of the batch", remedy)
+    at = f.clone().requires_grad_()
+    (slopes,) = gradients(share * problem.loss_function(at, target), [at])
+    counts = [problem.share(batch.rows(i, i + 1)) for i in range(batch.size)]
+    rows = slopes.reshape(batch.size, -1)
+    # An example whose targets are all ignored has no slope.
+    weights = torch.tensor([1 / c if c else 0.0 for c in counts], dtype=f.dtype, device=f.device)
+
+    def product(t: Tensor) -> Tensor:
+        return ((weights * (rows * t.reshape(batch.size, -1)).sum(1))[:, None] * rows).reshape(f.shape)
+
+    return product
+
+
+def _outputs(problem: Problem, batch: Batch) -> tuple[Tensor, Any, float]:
+    """The outputs of a batch, its target, and what it counts."""
+    share = problem.share(batch)
+    batch = batch.each(problem.network.ready)
+    f = problem.network(batch.args, batch.kwargs)
+    if not isinstance(f, Tensor):
+        remedy = "Take the Hessian, or wrap the model in a module that returns the tensor of predictions."
+        check.refuse("model", "a module that returns one tensor, for this matrix", type(f).__name__, remedy)
+    return f, batch.target, share
+
+
+# Differences of gradients, for networks that can be differentiated once only.
+
+
+class Differences:
+    """v ↦ (∇L(w + hv) − ∇L(w − hv))/2h, in float64 if the network takes it; `precision` is its error, four times the
+    largest change that twice the step makes."""
+
+    def __init__(self, problem: Problem, w: np.ndarray):
+        self.problem = problem.double or problem
+        self.w = w.astype(self.problem.w0.dtype)
+        eps = float(np.finfo(self.w.dtype).eps)
+        self.step = eps ** (1 / 3) * max(float(np.linalg.norm(w)), 1.0)
+        rng = np.random.default_rng(0)
+        v, self.precision = rng.standard_normal(w.size), 16 * eps
+        for _ in range(3):
+            v = v / (np.linalg.norm(v) or 1.0)
+            near, far = self._at(v, self.step), self._at(v, 2 * self.step)
+            size = float(np.linalg.norm(near))
+            if size == 0.0:
+                break
+            self.precision = max(self.precision, 4 * float(np.linalg.norm(near - far)) / size)
+            v = near
+
+    def _at(self, v: np.ndarray, step: float) -> np.ndarray:
+        ahead, behind = (self.problem.gradient(self.w + sign * step * v) for sign in (1, -1))
+        difference: np.ndarray = (ahead.astype(np.float64) - behind) / (2 * step)
+        return difference
+
+    def __call__(self, v: np.ndarray) -> np.ndarray:
+        size = float(np.linalg.norm(v))
+        return self._at(v / size, self.step) * size if size > 0 else np.zeros_like(self.w)
