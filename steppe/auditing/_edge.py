@@ -12,6 +12,7 @@ On a quadratic, gradient descent with step η shrinks every mode while ηλ/2 < 
 λ is λ_max(∇²L + weight decay). Cohen et al. 2021, Eq. 1 and appendix B; Cohen et al. 2022, Eq. 2: 38/η at β₁ = 0.9.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, final
 
@@ -46,10 +47,11 @@ class Edge:
     root: np.ndarray | None = None
 
 
-def edge_of(optimizer: Any, vector: Any) -> Edge:
+def edge_of(optimizer: Any, vector: Any, named: Mapping[str, Any] | None = None) -> Edge:
     """The edge of one of steppe.dynamics' GD and HeavyBall, of an `Adam` of this room, or of a torch optimiser.
 
-    `vector` maps what an `Adam` holds to a flat vector.
+    `vector` maps what an `Adam` holds to a flat vector; `named` are the parameters of a torch module by name, needed
+    for the state of a torch Adam.
 
     >>> from steppe.dynamics import GD, HeavyBall
     >>> edge_of(GD(0.1), None).factor, round(edge_of(HeavyBall(0.1, 0.9), None).factor, 6)
@@ -59,18 +61,50 @@ def edge_of(optimizer: Any, vector: Any) -> Edge:
 
     if isinstance(optimizer, Edge):
         return optimizer
+    if type(optimizer).__module__.partition(".")[0] == "torch":
+        return _of_torch(optimizer, vector, named)
     if isinstance(optimizer, GD):
         return sgd(float(optimizer.lr), 0.0, weight_decay=float(optimizer.weight_decay))
     if isinstance(optimizer, HeavyBall):
         return sgd(float(optimizer.lr), float(optimizer.momentum))
     if isinstance(optimizer, Adam):
-        return _adam(optimizer, np.asarray(vector(optimizer.nu), dtype=float))
+        return _adam(optimizer, vector(optimizer.nu))
     return _refuse(optimizer)
 
 
 def _refuse(optimizer: Any) -> NoReturn:
     remedy = "Pass steppe.dynamics.GD(lr), HeavyBall(lr, momentum), steppe.auditing.Adam(lr, nu), SGD or Adam of torch."
     check.refuse("optimizer", "one whose edge is known", type(optimizer).__name__, remedy)
+
+
+def _of_torch(optimizer: Any, vector: Any, named: Mapping[str, Any] | None) -> Edge:
+    """Of torch.optim.SGD, Adam or AdamW, from its options and its state."""
+    kind, groups = type(optimizer).__name__, optimizer.param_groups
+    option = groups[0]
+    if kind not in ("SGD", "Adam", "AdamW"):
+        _refuse(optimizer)
+    shared = ("lr", "momentum", "dampening", "nesterov", "weight_decay", "betas", "eps")
+    if any(group.get(name) != option.get(name) for group in groups for name in shared):
+        remedy = "Pass the one that matters: steppe.dynamics.GD(lr), or steppe.auditing.Adam(lr, nu)."
+        check.refuse("optimizer", "one with the same options in all parameter groups", kind, remedy)
+    if kind == "SGD":
+        return sgd(
+            float(option["lr"]), float(option["momentum"]), nesterov=option["nesterov"],
+            dampening=float(option["dampening"]), weight_decay=float(option["weight_decay"]),
+        )  # fmt: skip
+    if named is None:
+        remedy = "Call audit(model, data, loss, optimizer=optimizer), or pass steppe.auditing.Adam(lr, nu)."
+        check.refuse("optimizer", "given with the module whose parameters it has", kind, remedy)
+    beta1, beta2 = option["betas"]
+    nu = {}
+    for name, parameter in named.items():
+        state = optimizer.state.get(parameter)
+        if state:
+            nu[name] = state["exp_avg_sq"] / (1 - beta2 ** float(state["step"]))
+    decay = 0.0 if kind == "AdamW" or option.get("decoupled_weight_decay") else float(option["weight_decay"])
+    if not nu:
+        check.refuse("optimizer", "one that has made steps", kind, "Load its state_dict, or train first.")
+    return _adam(Adam(float(option["lr"]), nu, float(beta1), float(option["eps"]), decay), vector(nu))
 
 
 def sgd(
@@ -90,7 +124,8 @@ def sgd(
     return Edge(lr * (1 - dampening) / (2 * (1 + momentum)), text, weight_decay)
 
 
-def _adam(optimizer: Adam, nu: np.ndarray) -> Edge:
+def _adam(optimizer: Adam, moments: Any) -> Edge:
+    nu = np.asarray(moments, dtype=float)
     lr, beta = check.number("lr", optimizer.lr, above=0.0), optimizer.beta1
     check.finite("nu", nu)
     if (nu < 0).any():

@@ -21,6 +21,7 @@ from steppe.auditing._steps import critical_step, rounded
 from steppe.curvature import Product, backend, gauss_newton, hessian, residual
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._probes import multiplier
+from steppe.problem import Problem
 
 Floats = NDArray[np.float64]
 Rows = Iterator[Row]
@@ -71,7 +72,9 @@ def audit(
     Accuracy.expected(accuracy)
     if seconds is not None:
         seconds = check.number("seconds", seconds, above=0.0, remedy="Pass None for no limit.")
-    work = Work(problem, w, optimizer, accuracy, seconds, memory, int(generator(key).integers(2**31)))
+    named = dict(model.named_parameters()) if _is_torch(model) and problem is not model else None
+    edge = None if optimizer is None else edge_of(optimizer, lambda v: backend(problem).vector(problem, v), named)
+    work = Work(problem, w, edge, accuracy, seconds, memory, int(generator(key).integers(2**31)))
     rows: list[Row] = []
     for part in PARTS:
         if progress is not None:
@@ -93,7 +96,7 @@ def audit(
 
 def problem_of(model: Any, data: Any, loss: Any) -> Any:
     """The problem of an audit's first three arguments."""
-    if any(base.__module__.partition(".")[0] == "torch" for base in type(model).__mro__):
+    if _is_torch(model):
         if data is None or loss is None:
             check.refuse("data and loss", "given with a torch module", (data, loss), "audit(model, data, loss).")
         from steppe.torch import Problem  # an extra: only those who bring a module need torch
@@ -103,6 +106,11 @@ def problem_of(model: Any, data: Any, loss: Any) -> Any:
         check.refuse("data and loss", "None for a problem, which has both", (data, loss), "Call audit(problem).")
     backend(model)  # refuses what is no problem
     return model
+
+
+def _is_torch(model: Any) -> bool:
+    """Whether it is a torch module: asked without importing torch."""
+    return any(base.__module__.partition(".")[0] == "torch" for base in type(model).__mro__)
 
 
 @dataclass(frozen=True)
@@ -119,13 +127,20 @@ class Work:
     """What the parts share: the problem, what they have found so far, and the budget."""
 
     def __init__(
-        self, problem: Any, w: Any, optimizer: Any, accuracy: Accuracy, seconds: float | None, memory: float, key: int
+        self,
+        problem: Any,
+        w: Any,
+        edge: Edge | None,
+        accuracy: Accuracy,
+        seconds: float | None,
+        memory: float,
+        key: int,
     ):
         self.started = time.monotonic()
         self.problem, self.here = problem, backend(problem)
         self.w: Floats = np.asarray(self.here.vector(problem, w))
         self.accuracy, self.seconds, self.memory, self.key = accuracy, seconds, memory, key
-        self.edge = None if optimizer is None else edge_of(optimizer, lambda nu: self.here.vector(problem, nu))
+        self.edge = edge
         self.found: dict[str, Estimate] = {}
         self.blocks: list[Block] = []
         self.checks: list[Check] = []
@@ -608,6 +623,10 @@ def _norms(work: Work) -> Rows:
 
 
 def _kinks(work: Work) -> Rows:
+    if not isinstance(work.problem, Problem):
+        why = "kinks are read off the equations of JAX networks; in a torch module they are not searched"
+        yield Row("kinks", "kinks that matter", None, note=why)
+        return
     top = work.found.get("sharpness")
     found = measures.kinks(work.problem, work.typed(work.w), sharpness=None if top is None else top.value)
     note = f"{len(found)} within rounding, {found.matter} of them change ∇²L"

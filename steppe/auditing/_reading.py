@@ -150,10 +150,9 @@ def _flat(audit: Audit) -> str:
 def _rescaled(audit: Audit) -> str:
     least, trace = audit.estimates.get("invariant_trace"), audit.estimates.get("trace_gauss_newton")
     if least is None:
-        why = audit.missing.get("invariant_trace", "it was not measured")
         return (
-            "Rescaling can change these two without changing a prediction, and here no number free of it is known "
-            f"({why.rstrip('.')}): compare them with networks of the same parameterisation only."
+            "Rescaling can change these two without changing a prediction, and the least of all rescalings is not known "
+            "here (its row says why): compare them with networks of the same parameterisation only."
         )
     if trace is None or least.value <= 0:
         return ""

@@ -110,6 +110,11 @@ class Audit:
 
         return reading(self)
 
+    @property
+    def trusted(self) -> bool:
+        """Whether the loss is finite and the products with the Hessian passed their checks."""
+        return not any(c.verdict == "fails" and c.name.startswith(("products", "the loss")) for c in self.checks)
+
     def row(self, name: str) -> Row | None:
         return next((row for row in self.rows if row.name == name), None)
 
