@@ -39,12 +39,14 @@ class Adam:
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """`factor` · λ_max(P^{−½}(∇²L + weight_decay I)P^{−½}) is 1 at the edge; `root` is P^{½}, None for P = I."""
+    """`factor` · λ_max(P^{−½}(∇²L + weight_decay I)P^{−½}) is 1 at the edge; `root` is P^{½}, None for P = I. `lr` is
+    the learning rate if 2/η is the limit of λ_max(∇²L), for figures."""
 
     factor: float
     text: str
     weight_decay: float = 0.0
     root: np.ndarray | None = None
+    lr: float | None = None
 
 
 def edge_of(optimizer: Any, vector: Any, named: Mapping[str, Any] | None = None) -> Edge:
@@ -116,7 +118,8 @@ def sgd(
         check.refuse("momentum", "in [0, 1)", momentum, "Pass for instance 0.9.")
     decay = f", λ of ∇²L + {weight_decay:g} I" if weight_decay else ""
     if momentum == 0.0:
-        return Edge(lr / 2, f"gradient descent: η λ/2 with η = {lr:g}{decay}; 1 is the edge, λ = 2/η", weight_decay)
+        text = f"gradient descent: η λ/2 with η = {lr:g}{decay}; 1 is the edge, λ = 2/η"
+        return Edge(lr / 2, text, weight_decay, lr=None if weight_decay else lr)
     if nesterov:
         text = f"Nesterov: η λ (1 + 2β)/(2(1 + β)) with η = {lr:g}, β = {momentum:g}{decay}; 1 is the edge"
         return Edge(lr * (1 + 2 * momentum) / (2 * (1 + momentum)), text, weight_decay)

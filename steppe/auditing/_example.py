@@ -10,7 +10,7 @@ _LR, _STEPS = 0.2, 1000
 
 def example() -> tuple[Any, Any]:
     """(problem, optimizer): OneHidden, 64-16-10, trained on 300 digits of scikit-learn; nothing is downloaded."""
-    from sklearn.datasets import load_digits
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
     import steppe
     from steppe import losses, networks, until

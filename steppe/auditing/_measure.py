@@ -144,7 +144,7 @@ class Work:
         self.found: dict[str, Estimate] = {}
         self.blocks: list[Block] = []
         self.checks: list[Check] = []
-        self.curves: dict[str, Any] = {}
+        self.curves: dict[str, Any] = {"lr": None if edge is None else edge.lr}
         self.top: Floats | None = None  # the leading eigenvector
         self.product_seconds = 0.0
 

@@ -151,8 +151,8 @@ def _rescaled(audit: Audit) -> str:
     least, trace = audit.estimates.get("invariant_trace"), audit.estimates.get("trace_gauss_newton")
     if least is None:
         return (
-            "Rescaling can change these two without changing a prediction, and the least of all rescalings is not known "
-            "here (its row says why): compare them with networks of the same parameterisation only."
+            "Rescaling can change these two without changing a prediction, and the least of all rescalings is not "
+            "known here (its row says why): compare them with networks of the same parameterisation only."
         )
     if trace is None or least.value <= 0:
         return ""
