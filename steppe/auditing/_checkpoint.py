@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ def _of_torch(path: Path) -> Mapping[str, Any]:
         remedy = "Install PyTorch (pip install 'steppe[torch]'), or save the weights as .safetensors."
         check.refuse("checkpoint", "a .safetensors file where PyTorch is not installed", str(path), remedy)
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of old formats: what cannot be read is refused
+            found = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         remedy = "Save model.state_dict(), not the model: a checkpoint with code is not opened."

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from steppe import check
+from steppe.auditing._reading import state
 from steppe.auditing._result import Audit, Row, plain
 
 # Measures of flatness; less is flatter. The last two cannot be changed by rescaling neurons.
@@ -109,6 +110,23 @@ def _order(name: str, rows: Mapping[str, Row]) -> Order:
 
 
 def _reading(found: Comparison) -> str:
+    return " ".join([*_places(found), _orders(found)])
+
+
+def _places(found: Comparison) -> list[str]:
+    """What makes the networks unequal before their curvature is looked at."""
+    losses = {name: a.estimates["loss"].value for name, a in found.audits.items() if "loss" in a.estimates}
+    said = []
+    if losses and not max(losses.values()) <= 2 * min(losses.values()):
+        listed = ", ".join(f"{name} {value:.3g}" for name, value in losses.items())
+        said.append(f"The losses differ ({listed}), and curvature changes with the loss: compare at equal loss.")
+    moving = [name for name, audit in found.audits.items() if state(audit) not in ("minimum", "unknown")]
+    if moving:
+        said.append(f"Not at a minimum: {', '.join(moving)}.")
+    return said
+
+
+def _orders(found: Comparison) -> str:
     decided = [order for order in found.orders if order.separated]
     if not decided:
         return "No measure tells these networks apart: all their intervals overlap. Ask for a higher accuracy."

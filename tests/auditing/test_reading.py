@@ -99,9 +99,16 @@ def test_a_run_that_diverged():
 # Side by side.
 
 
+# A network ten times as sharp by all measures that rescaling changes.
+SHARP = {
+    "sharpness": 100.0, "trace": 300.0, "sharpness_gauss_newton": 100.0, "trace_gauss_newton": 300.0,
+    "critical_sharpness": 100.0, "rise_8_bits": 1e-3,
+}  # fmt: skip
+
+
 def test_an_order_that_rescaling_does_not_change():
-    found = compare([planted("flat", width=0.01), planted("sharp", width=0.01, sharpness=20.0, trace=60.0, invariant_trace=58.0,
-        invariant_sharpness=18.0, critical_sharpness=21.0, sharpness_gauss_newton=20.0, trace_gauss_newton=60.0, rise_8_bits=1e-3)])  # fmt: skip
+    sharp = planted("sharp", width=0.01, **SHARP, invariant_trace=290.0, invariant_sharpness=90.0)
+    found = compare([planted("flat", width=0.01), sharp])
     assert {order.order for order in found.orders} == {("flat", "sharp")}
     assert all(order.separated for order in found.orders)
     assert "flat is the flattest" in found.reading
@@ -110,9 +117,7 @@ def test_an_order_that_rescaling_does_not_change():
 
 def test_an_order_of_scale_only():
     """A rescaled twin: ten times as sharp, the same function."""
-    twin = planted("twin", width=0.01, sharpness=100.0, trace=300.0, sharpness_gauss_newton=100.0, trace_gauss_newton=300.0,
-        critical_sharpness=100.0, rise_8_bits=1e-3)  # fmt: skip
-    found = compare({"net": planted("net", width=0.01), "twin": twin})
+    found = compare({"net": planted("net", width=0.01), "twin": planted("twin", width=0.01, **SHARP)})
     by_name = {order.measure: order for order in found.orders}
     assert by_name["sharpness"].separated
     assert not by_name["invariant_trace"].separated
@@ -121,12 +126,16 @@ def test_an_order_of_scale_only():
 
 
 def test_an_order_that_turns_round():
-    other = planted("other", width=0.01, invariant_trace=10.0, invariant_sharpness=3.0, sharpness=100.0, trace=300.0,
-        sharpness_gauss_newton=100.0, trace_gauss_newton=300.0, critical_sharpness=100.0, rise_8_bits=1e-3)  # fmt: skip
+    other = planted("other", width=0.01, **SHARP, invariant_trace=10.0, invariant_sharpness=3.0)
     text = compare([planted("net", width=0.01), other]).reading
     assert "net is the flattest by" in text
     assert "it is other" in text
     assert "does not survive rescaling" in text
+
+
+def test_unequal_losses_are_said():
+    assert "losses differ" in compare([planted("a"), planted("b", loss=1.0)]).reading
+    assert "losses differ" not in compare([planted("a"), planted("b", sharpness=11.0)]).reading
 
 
 def test_intervals_that_overlap_decide_nothing():
