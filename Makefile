@@ -14,7 +14,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/ready-all: $(VENV)/ready
-	$(PIP) -e '.[dev,torch]'
+	$(PIP) -e '.[dev,torch,peers]'
 	touch $@
 
 verify: $(VENV)/ready

@@ -34,6 +34,9 @@ _MODULES = (
     "when",
 )
 
+# These need an extra; import * leaves them out.
+_EXTRAS = ("torch",)
+
 __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from steppe import measures as measures
     from steppe import networks as networks
     from steppe import rates as rates
+    from steppe import torch as torch
     from steppe import until as until
     from steppe import when as when
     from steppe.auditing import audit as audit
@@ -63,10 +67,10 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in _MODULES:
+    if name in _MODULES + _EXTRAS:
         return importlib.import_module(f"steppe.{name}")
     raise AttributeError(f"module 'steppe' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_EXTRAS])

@@ -245,8 +245,8 @@ class _Increase(Increase):
         return self._rounding(self._moves(0 if number is None else 1 + number, _ROUNDED))
 
     def _rounding(self, moves: Any) -> float:
-        """The computed loss of an example is that of parameters and predictions with relative errors of `unit`, layer by
-        layer, rounded once more: its error is unit (|ℓᵢ| + ‖∇ℓᵢ ⊙ w‖ + ‖∇_f ℓᵢ ⊙ f‖), read off a few examples."""
+        """The computed loss of an example is that of parameters and predictions with relative errors of `unit`, rounded
+        once more: its error is unit (|ℓᵢ| + ‖∇ℓᵢ ⊙ w‖ + ‖∇_f ℓᵢ ⊙ f‖), read off a few examples."""
         problem = self.problem
         unit = ROUNDING * float(np.finfo(self.w.dtype).eps)
         rng = np.random.default_rng([self.seed, 1])

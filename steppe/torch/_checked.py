@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -39,11 +40,13 @@ def check_gradient(problem: Problem, w: np.ndarray) -> None:
     noise = rng.standard_normal(g.size)
     u = g / size + noise / np.linalg.norm(noise)
     length = _length(v)
-    if any(gap(u, s * length) <= _AGREES[v.dtype] * size + _rounding(wide, v, batch, s * length) for s in _STEPS[v.dtype]):
+    if any(
+        gap(u, s * length) <= _AGREES[v.dtype] * size + _rounding(wide, v, batch, s * length) for s in _STEPS[v.dtype]
+    ):
         return
     parts = _blocks(problem, u)
     step = _STEPS[v.dtype][1] * length
-    errors = [gap(part, step) / (np.linalg.norm(part) or 1.0) for part in parts]
+    errors = [gap(part, step) / (float(np.linalg.norm(part)) or 1.0) for part in parts]
     _refuse(problem, int(np.argmax(errors)), "its gradient is not the slope of the loss")
 
 
@@ -187,7 +190,7 @@ def _blocks(problem: Problem, vector: np.ndarray) -> list[np.ndarray]:
     """The vector with all parameters but one set to zero."""
     places = np.cumsum([0, *(int(np.prod(shape)) for shape in problem.network.shapes)])
     blocks = []
-    for start, stop in zip(places[:-1], places[1:], strict=True):
+    for start, stop in pairwise(places):
         block = np.zeros_like(vector)
         block[start:stop] = vector[start:stop]
         blocks.append(block)

@@ -254,4 +254,3 @@ def whole(kept: Batches, part: Callable[[Batch], Any]) -> Any:
         remedy = "These batches cannot be put together; iterate over them."
         check.refuse("data", "batches of tensors of one shape", type(parts[0]).__name__, remedy)
     return torch.cat(parts)
-

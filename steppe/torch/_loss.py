@@ -26,8 +26,8 @@ _CLASSES = nn.CrossEntropyLoss | nn.NLLLoss
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of (outputs, target). `sums` says that it is a sum over the examples, not their mean; `splits` that the loss
-    of a batch is the mean or sum of those of its examples."""
+    """A loss of (outputs, target). `sums` says that it is a sum over the examples, not their mean; `splits` that the
+    loss of a batch is the mean or sum of those of its examples."""
 
     function: Callable[[Any, Any], Any]
     weight: Callable[[Any], float] | None = None
@@ -116,21 +116,30 @@ def measured(loss: Loss, batch: Batch, outputs: Callable[[Batch], Any]) -> Loss:
     return replace(loss, splits=False)
 
 
-def check_targets(loss: Loss, outputs: Any, batch: Batch) -> None:
-    """Refuses labels out of range before they reach a kernel, and outputs that no gradient reaches."""
-    y = batch.target
+def check_labels(loss: Loss, outputs: Any, target: Any) -> None:
+    """Refuses labels out of range before they reach a kernel; the outputs can be those of another batch."""
+    y = target
+    if not isinstance(loss.function, _CLASSES) or not isinstance(outputs, Tensor) or not isinstance(y, Tensor):
+        return
+    classes = outputs.shape[1 if outputs.ndim > 1 else 0]
+    used = y[y != loss.function.ignore_index]
+    if y.is_floating_point() or used.numel() == 0:
+        return
+    if int(used.min()) < 0 or int(used.max()) >= classes:
+        seen = f"labels from {int(used.min())} to {int(used.max())}"
+        remedy = "The model has one output a class: count them from 0, or widen its last layer."
+        check.refuse("data", f"labels from 0 to {classes - 1}", seen, remedy)
+
+
+def check_shape(loss: Loss, outputs: Any, target: Any) -> None:
+    """Refuses targets whose shape does not belong to the outputs of the same batch."""
+    y = target
     if isinstance(loss.function, _CLASSES) and isinstance(outputs, Tensor) and isinstance(y, Tensor):
-        classes = outputs.shape[1 if outputs.ndim > 1 else 0]
-        if not y.is_floating_point():
-            if y.dtype == torch.bool or y.shape != outputs.shape[:1] + outputs.shape[2:]:
-                rule = f"class numbers of shape {tuple(outputs.shape[:1] + outputs.shape[2:])}"
-                check.refuse("data", rule + " as targets", f"{y.dtype} of shape {tuple(y.shape)}", "Reshape them.")
-            used = y[y != loss.function.ignore_index]
-            if used.numel() and (int(used.min()) < 0 or int(used.max()) >= classes):
-                seen = f"labels from {int(used.min())} to {int(used.max())}"
-                remedy = "The model has one output a class: count them from 0, or widen its last layer."
-                check.refuse("data", f"labels from 0 to {classes - 1}", seen, remedy)
-        elif y.shape != outputs.shape:
+        shape = tuple(outputs.shape[:1] + outputs.shape[2:])
+        if not y.is_floating_point() and (y.dtype == torch.bool or y.shape != shape):
+            seen = f"{y.dtype} of shape {tuple(y.shape)}"
+            check.refuse("data", f"class numbers of shape {shape} as targets", seen, "Reshape them.")
+        if y.is_floating_point() and y.shape != outputs.shape:
             rule = f"class probabilities of shape {tuple(outputs.shape)}"
             check.refuse("data", rule, tuple(y.shape), "Pass class numbers as integers, or one probability a class.")
     elementwise = isinstance(loss.function, nn.MSELoss | nn.L1Loss | nn.SmoothL1Loss | nn.HuberLoss)

@@ -55,6 +55,14 @@ class Problem:
     5.0
     """
 
+    network: Network
+    w0: np.ndarray
+    batches: _data.Batches
+    loss_function: _loss.Loss
+    chunk: int | None
+    # The kinds of products that have been checked.
+    checked: set[Any]
+
     def __init__(
         self,
         model: nn.Module,
@@ -108,7 +116,9 @@ class Problem:
             if missing:
                 check.refuse("w", "a dictionary of all chosen parameters", f"none named {missing[0]!r}", _START)
             parts = [torch.as_tensor(w[name]).detach() for name in self.network.names]
-            if wrong := [n for n, p, s in zip(self.network.names, parts, self.network.shapes, strict=True) if p.shape != s]:
+            if wrong := [
+                n for n, p, s in zip(self.network.names, parts, self.network.shapes, strict=True) if p.shape != s
+            ]:
                 check.refuse(f"w[{wrong[0]!r}]", "of the shape in the model", tuple(w[wrong[0]].shape), _START)
             return self.network.joined([p.to(self.network.device) for p in parts])
         plain = w.detach().cpu().numpy() if isinstance(w, Tensor) else np.asarray(w)
@@ -136,8 +146,7 @@ class Problem:
             for batch in self.pieces():
                 value = self.value(batch)
                 total += float(value.detach())
-                for slope, part in zip(slopes, gradients(value, leaves), strict=True):
-                    slope += part
+                torch._foreach_add_(slopes, gradients(value, leaves))
         return total, self.network.joined(slopes)
 
     def example_loss(self, w: Any, i: int) -> float:
@@ -258,9 +267,9 @@ class Problem:
             check.refuse("model", "without dropout in training mode", ", ".join(names[:3]), remedy)
         with self.at(network.leaves(self.w0)):
             first = self.outputs(batch)
-            _loss.check_targets(self.loss_function, first, batch)
-            for rest in self.batches:
-                _loss.check_targets(self.loss_function, first, rest) if rest is not batch else None
+            _loss.check_shape(self.loss_function, first, batch.target)
+            for each in self.batches:
+                _loss.check_labels(self.loss_function, first, each.target)
             self.__dict__["loss_function"] = _loss.measured(
                 self._placed_loss(), batch.each(network.ready), lambda b: network(b.args, b.kwargs)
             )
@@ -328,8 +337,9 @@ def _read(raw: Any, network: Network, loss: _loss.Loss) -> Batch:
     if not isinstance(raw, tuple | list) or not raw:
         remedy = "A batch is (x, y), (x1, x2, ..., y) or a dictionary."
         check.refuse("data", "batches of tensors", type(raw).__name__, remedy)
-    inputs, target = (raw[:-1], raw[-1]) if len(raw) > 1 else (raw, raw[0])
-    args: tuple[Any, ...] = tuple(inputs)
+    parts = tuple(raw)
+    inputs, target = (parts[:-1], parts[-1]) if len(parts) > 1 else (parts, parts[0])
+    args: tuple[Any, ...] = inputs
     kwargs: Mapping[str, Any] = {}
     if len(args) == 1 and isinstance(args[0], Mapping) and network.binds((), args[0]):
         args, kwargs = (), args[0]

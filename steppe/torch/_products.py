@@ -12,11 +12,21 @@ from steppe import check
 from steppe.torch._data import Batch
 from steppe.torch._problem import Problem, gradients
 
-# A product of one piece of the data: from parts like the parameters to parts like them.
-Linear = Callable[[Sequence[Tensor]], Sequence[Tensor]]
-# (problem, leaves, batch) ↦ the product of a piece; its graph is kept as long as the product is. Called, like the
-# product, with the network at the leaves.
-Piece = Callable[[Problem, list[Tensor], Batch], Linear]
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A product of one piece of the data, from parts like the parameters to parts like them, and the ends of the graph
+    that it keeps."""
+
+    product: Callable[[Sequence[Tensor]], Sequence[Tensor]]
+    ends: Sequence[Tensor]
+
+    def __call__(self, parts: Sequence[Tensor]) -> Sequence[Tensor]:
+        return self.product(parts)
+
+
+# (problem, leaves, batch) ↦ the graph of a piece. Called, like its product, with the network at the leaves.
+Piece = Callable[[Problem, list[Tensor], Batch], Graph]
 
 # Examples of the pass that measures memory.
 _MEASURED = 16
@@ -46,8 +56,8 @@ class Operator:
 class Autograd:
     """Σ over the pieces of the data of their products.
 
-    The graphs of as many pieces are kept as fit into `memory`: a product is then one backward pass through the gradient,
-    which costs 1.05 to 1.6 gradients. The others are built again for every product, for 2.4 to 3.1 gradients.
+    The graphs of as many pieces are kept as fit into `memory`: a product is then one backward pass through the
+    gradient, which costs 1.05 to 1.6 gradients. The others are built again for every product, for 2.4 to 3.1.
     """
 
     def __init__(self, problem: Problem, w: np.ndarray, piece: Piece, memory: float):
@@ -57,7 +67,7 @@ class Autograd:
         self.size = None
         if each * len(problem) > memory and problem.alone:
             self.size = max(1, int(_FRESH * memory / each))
-        self.kept: list[Linear] = []
+        self.kept: list[Graph] = []
         room = memory if each * len(problem) <= memory else (1 - _FRESH) * memory
         self.whole = True
         with problem.at(self.leaves):
@@ -83,11 +93,12 @@ class Autograd:
 
         with problem.at(self.leaves), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
             # A product as well: whatever has no second derivative fails here.
-            product = self.piece(problem, self.leaves, batch)
-            product([torch.zeros_like(leaf) for leaf in self.leaves])
+            graph = self.piece(problem, self.leaves, batch)
+            graph([torch.zeros_like(leaf) for leaf in self.leaves])
+            _refuse_once_differentiable(graph.ends)
         return max(1.0, sum(seen.values()) / batch.size)
 
-    def _fresh(self) -> Iterator[Linear]:
+    def _fresh(self) -> Iterator[Graph]:
         for place, batch in enumerate(self.problem.pieces(self.size)):
             if place >= len(self.kept):
                 yield self.piece(self.problem, self.leaves, batch)
@@ -106,11 +117,26 @@ class Autograd:
         return network.joined(total)
 
 
+def _refuse_once_differentiable(ends: Sequence[Tensor]) -> None:
+    """Autograd leaves a function marked as once_differentiable out of a second derivative without a word: its node
+    leads to no parameter."""
+    nodes = [end.grad_fn for end in ends]
+    seen = set(nodes)
+    while nodes:
+        node = nodes.pop()
+        if node is None:
+            continue
+        if node.name() == "torch::autograd::Error":
+            raise RuntimeError("a function that is marked as once_differentiable")
+        upstream = {further for further, _ in node.next_functions} - seen
+        seen |= upstream
+        nodes += upstream
+
+
 def _added(total: list[Tensor] | None, parts: Sequence[Tensor]) -> list[Tensor]:
     if total is None:
         return [p.detach().clone() for p in parts]
-    for sum_, part in zip(total, parts, strict=True):
-        sum_ += part
+    torch._foreach_add_(total, list(parts))
     return total
 
 
@@ -135,13 +161,13 @@ def weighted_outputs(problem: Problem, batch: Batch) -> Tensor:
 def hessian_of(scalar: Scalar) -> Piece:
     """v ↦ ∇²m v by a second backward pass."""
 
-    def piece(problem: Problem, leaves: list[Tensor], batch: Batch) -> Linear:
+    def piece(problem: Problem, leaves: list[Tensor], batch: Batch) -> Graph:
         slopes = gradients(scalar(problem, batch), leaves, create_graph=True)
 
         def product(parts: Sequence[Tensor]) -> Sequence[Tensor]:
             return _pulled(slopes, leaves, parts)
 
-        return product
+        return Graph(product, slopes)
 
     return piece
 
@@ -166,7 +192,7 @@ Middle = Callable[[Problem, Batch, Tensor, Any, float], Callable[[Tensor], Tenso
 def outputs_curved_by(middle: Middle) -> Piece:
     """v ↦ Jᵀ C J v. Jv is the derivative by z of ⟨Jᵀz, v⟩: two backward passes, which every network has."""
 
-    def piece(problem: Problem, leaves: list[Tensor], batch: Batch) -> Linear:
+    def piece(problem: Problem, leaves: list[Tensor], batch: Batch) -> Graph:
         f, target, share = _outputs(problem, batch)
         curved = middle(problem, batch, f.detach(), target, share)
         z = torch.zeros_like(f, requires_grad=True)
@@ -178,14 +204,12 @@ def outputs_curved_by(middle: Middle) -> Piece:
             (pushed,) = _pulled(pulled, [z], parts)
             return _pulled([f], leaves, [curved(pushed)])
 
-        return product
+        return Graph(product, pulled)
 
     return piece
 
 
-def loss_hessian(
-    problem: Problem, batch: Batch, f: Tensor, target: Any, share: float
-) -> Callable[[Tensor], Tensor]:
+def loss_hessian(problem: Problem, batch: Batch, f: Tensor, target: Any, share: float) -> Callable[[Tensor], Tensor]:
     """t ↦ ∇²_f L t."""
     at = f.clone().requires_grad_()
     value = share * problem.loss_function(at, target)

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import steppe  # noqa: E402
+import steppe.torch  # noqa: E402
 from steppe import losses  # noqa: E402
 from steppe.auditing import at  # noqa: E402
 from steppe.auditing._edge import edge_of  # noqa: E402
