@@ -1,10 +1,10 @@
 """What a sweep of learning rates costs beyond the gradients of its runs, on an FCN.
 
-The data are the first 5,000 images of MNIST if its files are there, otherwise scikit-learn's digits. Counted are the
-products with ∇²L that follow the sharpness, as two gradients each, and all other evaluations. Timed is the whole run
-with all its records: against the same steps without records, and against the sum of its gradients and products, each
-at its own speed. Each measurement of the sharpness linearises ∇²L again, and this time belongs to its products. A sweep
-measures the common start once; that time is measured alone and subtracted.
+The data are the first 5,000 images of MNIST if its files are there, otherwise scikit-learn's digits; the subject of
+each ratio names them. Counted are the products with ∇²L that follow the sharpness, as two gradients each, and all other
+evaluations. Timed is the whole run with all its records: against the same steps without records, and against the sum of
+its gradients and products, each at its own speed. Each measurement of the sharpness linearises ∇²L again, and this time
+belongs to its products. A sweep measures the common start once; that time is measured alone and subtracted.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ MNIST, DIGITS, WIDTH, STEPS, SHARE, LR = 5_000, 1_000, 200, 1_000, 0.3, 0.05
 
 
 def measure() -> list[Ratio]:
-    problem = _problem()
+    problem, images = _problem()
     limits = Limits((1e-9,), STEPS)
     direction = np.random.default_rng(0).standard_normal(problem.w0.size)
 
@@ -50,7 +50,7 @@ def measure() -> list[Ratio]:
 
     contenders = {"recorded": (recorded, STEPS), "plain": (plain, STEPS), "first": (first, 1), "look": (look, each)}
     seconds = {name: float(s) for name, s in best_times(contenders, rounds=3).items()}
-    subject = f"gradient descent, {STEPS} steps, share {SHARE:g}"
+    subject = f"gradient descent on {images}, {STEPS} steps, share {SHARE:g}"
     note = f"{looks} looks, {done.products} products; {runs.first.products} more at the common start, once for a sweep"
     ours, theirs = float(done.gradients + PRODUCT * done.products), float(done.steps)
     timed, bare = 1e3 * seconds["recorded"], 1e3 * seconds["plain"]
@@ -65,9 +65,10 @@ def measure() -> list[Ratio]:
     ]
 
 
-def _problem() -> Problem:
+def _problem() -> tuple[Problem, str]:
+    """The training problem, and the name of its data."""
     try:
         images = data.mnist(MNIST, test=1)
     except data.MissingDataError:
         images = data.digits(DIGITS, test=1)
-    return build(networks.FCN((WIDTH, WIDTH)), images, losses.half_mse).train
+    return build(networks.FCN((WIDTH, WIDTH)), images, losses.half_mse).train, images.name

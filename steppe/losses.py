@@ -122,7 +122,11 @@ def named(name: str) -> Loss:
     fixed = {loss.name: loss for loss in (mse, half_mse, cross_entropy)}
     head, _, tail = name.partition(":")
     if head == "logistic":
-        return logistic(smoothing=float(tail or 0.0))
+        try:
+            smoothing = float(tail or 0.0)
+        except ValueError:
+            check.refuse("loss", "logistic or logistic:SMOOTHING", name, "For example logistic:0.2.")
+        return logistic(smoothing=smoothing)
     if head not in fixed or tail:
         raise check.ArgumentError(f"unknown loss {name!r}. " + check.suggest(name, [*fixed, "logistic:0.2"]))
     return fixed[head]

@@ -2,6 +2,7 @@
 
 import functools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -50,6 +51,46 @@ def cubic(params, x):
     return jax.nn.relu(h @ params["W2"].T) @ params["W3"]
 
 
+def applied(layer, h):
+    """A layer as Flax names it: `kernel` (in, out) and, with one, `bias`."""
+    h = h @ layer["kernel"]
+    return h + layer["bias"][None] if "bias" in layer else h
+
+
+def classifier(params, x):
+    """The alphabet puts the last layer first: classifier, fc1, fc2."""
+    h = jax.nn.relu(x @ params["fc1"]["weight"].T + params["fc1"]["bias"][None])
+    h = jax.nn.relu(h @ params["fc2"]["weight"].T + params["fc2"]["bias"][None])
+    return h @ params["classifier"]["weight"].T + params["classifier"]["bias"][None]
+
+
+def flax_names(params, x):
+    """The alphabet reverses the layers: head, middle, scale, zero. The scale has one number for each hidden neuron."""
+    h = jax.nn.relu(applied(params["zero"], x))
+    h = params["scale"][None] * jax.nn.relu(applied(params["middle"], h))
+    return applied(params["head"], h)
+
+
+def equinox_cnn(model, x):
+    """Modules of Equinox for one example: the bias of a convolution has the shape (out, 1, 1)."""
+
+    def one(x):
+        h = jax.nn.relu(model["features"](x))
+        return model["classifier"](jnp.ravel(jax.nn.relu(model["last"](h))))
+
+    return jax.vmap(one)(x)
+
+
+def _equinox(seed):
+    keys = jax.random.split(jax.random.key(seed), 3)
+    parts = {
+        "features": eqx.nn.Conv2d(1, 3, 3, key=keys[0]),
+        "last": eqx.nn.Conv2d(3, 2, 1, key=keys[1]),
+        "classifier": eqx.nn.Linear(8, 2, key=keys[2]),
+    }
+    return equinox_cnn, parts, (1, 4, 4)
+
+
 def residual(params, x):
     h = x @ params["in"].T
     h = h + jax.nn.relu(h @ params["up"].T) @ params["down"].T
@@ -90,6 +131,24 @@ NETS = {
     ),
     "channels_last": _user(channels_last, {"conv1": (3, 3, 1, 3), "fc2": (12, 2)}, (4, 4, 1)),
     "cubic": _user(cubic, {"W1": (M, D), "W2": (M, M), "W3": (M,)}),
+    "classifier": _user(
+        classifier,
+        {
+            "fc1": {"weight": (M, D), "bias": (M,)},
+            "fc2": {"weight": (M, M), "bias": (M,)},
+            "classifier": {"weight": (M, M), "bias": (M,)},
+        },
+    ),
+    "flax_names": _user(
+        flax_names,
+        {
+            "zero": {"kernel": (D, M), "bias": (M,)},
+            "middle": {"kernel": (M, 3)},
+            "scale": (3,),
+            "head": {"kernel": (3, 2)},
+        },
+    ),
+    "equinox": _equinox,
     "residual": _user(residual, {"in": (M, D), "up": (2, M), "down": (M, 2), "square": (M, M), "out": (M,)}),
 }
 LAYERS = {"residual": SKIPPED}

@@ -1,8 +1,11 @@
 """The command line: parse, call, show. Holds no formula."""
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -55,43 +58,78 @@ Command = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point of the `steppe` command."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments in (["--version"], ["-V"]):
-        from steppe import __version__
-
-        print(f"steppe {__version__}")
-        return
-    command: Any = tyro.cli(Command, prog="steppe", description=DESCRIPTION, args=arguments or ["--help"])
-    sys.exit(_call(command))
+    with _stopped_by_sigterm():
+        sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
-def _call(command: Any) -> int:
-    """Run a command; what a user can mend is one sentence on stderr, not a traceback."""
+def _run(arguments: list[str]) -> int:
+    """Run a command and return its exit code; what a user can mend is one line on stderr, not a traceback."""
     try:
-        code: int = command()
+        code = _called(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # `| head` has read enough; what is left to write goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except KeyboardInterrupt:
+        return _told(130, "stopped.")
     except Exception as error:
         known = _explained(error)  # imported only now, so that `steppe list` starts at once
         if known is None:
             raise
-        code, message = known
-        print(f"steppe: {message}", file=sys.stderr)
-        return code
+        return _told(*known)
+
+
+def _called(arguments: list[str]) -> int:
+    if arguments in (["--version"], ["-V"]):
+        from steppe import __version__
+
+        print(f"steppe {__version__}")
+        return 0
+    try:
+        command: Any = tyro.cli(Command, prog="steppe", description=DESCRIPTION, args=arguments or ["--help"])
+    except SystemExit as ended:  # it has printed the help, or what is wrong
+        return int(ended.code or 0)
+    code: int = command()
+    return code
+
+
+def _told(code: int, message: str) -> int:
+    print(f"steppe: {' '.join(message.split())}", file=sys.stderr)
+    return code
 
 
 def _explained(error: Exception) -> tuple[int, str] | None:
     from steppe.check import ArgumentError
+    from steppe.cli._shared import CannotWriteError
     from steppe.store import StoreError
-    from steppe.sweep import Interrupted
+    from steppe.sweep import Interrupted, WorkerDiedError
 
     if isinstance(error, Interrupted):
         return 130, "stopped. What was under way is checkpointed: the same command goes on from there."
-    if isinstance(error, ArgumentError | StoreError):
-        return 2 if isinstance(error, ArgumentError) else 1, str(error)
-    from steppe.data import DataError  # last: it brings JAX
+    if isinstance(error, ArgumentError):
+        return 2, str(error)
+    if isinstance(error, StoreError | CannotWriteError | WorkerDiedError):
+        return 1, str(error)
+    if "steppe.data" not in sys.modules:  # importing it brings JAX
+        return None
+    from steppe.data import DataError
 
     return (1, str(error)) if isinstance(error, DataError) else None
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """SIGTERM stops a command as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

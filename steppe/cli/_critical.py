@@ -29,7 +29,8 @@ class Critical(Computing):
     """A row of table 1 of conflicting-biases, or MODULE:FUNCTION that makes a steppe.Problem (or it and one of test
     data). Default: list rows."""
     scale: Scale = "smoke"
-    """Of a row. smoke: seconds. laptop: at most an hour. paper: the paper's own sizes."""
+    """Of a row. paper: the row itself. laptop (at most an hour) and smoke (seconds): stand-ins, smaller networks on
+    fewer examples or on other data, which the output names."""
     losses: tuple[float, ...] = ()
     """Loss goals; a row has its own. Default for a problem: 0.1 and 0.01."""
     sweep: Flag = False
@@ -101,32 +102,36 @@ class Critical(Computing):
         from steppe.check import numbers
         from steppe.papers.conflicting_biases.network_runs import critical_of
         from steppe.papers.conflicting_biases.network_scales import spec
-        from steppe.papers.conflicting_biases.table_1 import row
+        from steppe.papers.conflicting_biases.table_1 import row, stand_ins
 
         swept = spec(row(name), self.scale)
+        others = stand_ins([swept.setting])
         if self.losses:
             goals = numbers("--losses", self.losses, above=0.0, rule="losses", remedy="For example: --losses 0.1 0.01")
             swept = replace(swept, goals=tuple(goals[::-1]))
-        (flow,) = self.entries([(f"flow of {name}", swept.flow())])
-        code = self._show(critical_of(flow), quiet=self.sweep and self.json)
-        return self._sweep(name, swept) if self.sweep else code
+        used = {"row": name, "setting": others or swept.setting.name, "stand_in": bool(others)}
+        (flow,) = self.entries([(f"flow of {used['setting']}", swept.flow())])
+        if not self.json:
+            print(f"stand-in for {name}: {others}\n" if others else f"{name}: {used['setting']}\n")
+        code = self._show(critical_of(flow), used, quiet=self.sweep and self.json)
+        return self._sweep(used, swept) if self.sweep else code
 
-    def _sweep(self, name: str, swept: Any) -> int:
+    def _sweep(self, used: Mapping[str, Any], swept: Any) -> int:
         from steppe.papers.conflicting_biases.network_ends import at_last_goal, row_summary
         from steppe.rates import summary_lines
 
-        (entry,) = self.entries([(f"sweep of {name}", swept)])
+        (entry,) = self.entries([(f"sweep of {used['setting']}", swept)])
         came_to, ends = row_summary(entry), at_last_goal(entry)
         if self.json:
-            print_json(came_to)
+            print_json(dict(used) | came_to)
             return 0
         print()
         print_table("", *ends_rows(ends.table, ends.rates, entry.result["outcomes"], ends.critical))
         print("\n" + "\n".join([came_to["setting"], *summary_lines(came_to)]))
         return 0
 
-    def _show(self, found: "tuple[Found, ...]", *, quiet: bool = False) -> int:
-        shown = _shown(found)
+    def _show(self, found: "tuple[Found, ...]", used: Mapping[str, Any] | None = None, *, quiet: bool = False) -> int:
+        shown = [dict(used or {}) | one for one in _shown(found)]
         if self.json:
             if not quiet:
                 print_json(shown)

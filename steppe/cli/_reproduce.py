@@ -1,13 +1,15 @@
 """steppe reproduce: figures of papers, from training to picture."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from steppe.cli._shared import Computing, duration, print_json
-from steppe.experiments import Figure, Scale
+from steppe.cli._names import Chosen, find
+from steppe.cli._shared import Computing, check_writable, duration, print_json, writing
+from steppe.experiments import Figure, Paper, Scale
 
 
 @dataclass(frozen=True)
@@ -20,50 +22,62 @@ class Reproduce(Computing):
     """
 
     targets: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(name="target")] = field(kw_only=True)
-    """Figures or papers, as `steppe list` names them; a pattern like 'wen2023/fig1*' too."""
+    """Papers, figures (PAPER/NAME, or NAME alone) or patterns like 'wen2023/fig1*', as `steppe list` names them."""
     scale: Scale = "smoke"
     """smoke: seconds. laptop: at most an hour a run, where offered. paper: the paper's own sizes."""
     out: Path = Path("figures")
     """Folder to write to; the files are OUT/PAPER/FIGURE-SCALE.png, .pdf and .json."""
     set: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="KEY=VALUE")] = ()
-    """Change a parameter of the runs; may be given several times."""
+    """Change a parameter of the runs; may be given several times. The title and the file names of the figure tell."""
 
     def __call__(self) -> int:
-        import hashlib
-
         from steppe.check import ArgumentError
         from steppe.experiments import expected_seconds, labelled_runs, override, write
 
-        figures = list({f.name: f for target in self.targets for f in self._figures(target)}.values())
-        if not figures:
+        check_writable("--out", self.out, folder=True)
+        chosen = [(one.paper, figure) for one in self._chosen() for figure in one.figures]
+        if not chosen:
             named = ", ".join(self.targets) or "nothing"
-            raise ArgumentError(f"{named} is not offered at {self.scale} scale. `steppe list` shows the scales.")
+            raise ArgumentError(
+                f"{named}: no such figure is offered at {self.scale} scale. `steppe list` shows figures and scales."
+            )
         plan = [
             (figure, [(label, override(spec, self.set)) for label, spec in labelled_runs(figure, self.scale)])
-            for figure in figures
+            for _, figure in chosen
         ]
         if not self.json:
-            known = [expected_seconds(figure, self.scale) for figure in figures]
+            known = [expected_seconds(figure, self.scale) for _, figure in chosen]
             about = f"about {duration(sum(s or 0 for s in known))} of a core where nothing is stored yet"
             unknown = f"; {known.count(None)} not measured before" if None in known else ""
-            print(f"{len(figures)} figure(s) at {self.scale} scale: {about}{unknown}")
+            print(f"{len(chosen)} figure(s) at {self.scale} scale: {about}{unknown}")
         entries = iter(self.entries([pair for _, labelled in plan for pair in labelled]))
-        suffix = "-" + hashlib.sha256(" ".join(self.set).encode()).hexdigest()[:6] if self.set else ""
         written: list[Path] = []
         for figure, labelled in plan:
-            written += write(figure, self.scale, [next(entries) for _ in labelled], self.out, suffix=suffix)
+            with writing("--out", self.out):
+                runs = [next(entries) for _ in labelled]
+                written += write(figure, self.scale, runs, self.out, changes=self.set)
         if self.json:
             print_json([str(path) for path in written])
-        else:
-            print("\n".join(f"wrote {path}" for path in written))
+            return 0
+        for line in [*(f"wrote {path}" for path in written), *self._about_changes(chosen)]:
+            print(line)
         return 0
 
-    def _figures(self, target: str) -> list[Figure]:
-        """The figures that a name or pattern means, at the wanted scale. Figures of `by_name` need to be named."""
-        from steppe.papers import paper
+    def _chosen(self) -> list[Chosen]:
+        """What the names mean, at the wanted scale. Figures of `by_name` are drawn only if a name means them alone."""
+        from steppe.papers import names
 
-        head, _, pattern = target.partition("/")
-        found = paper(head)
-        if pattern:
-            return [figure for figure in found.find_figures(pattern) if self.scale in figure.runs]
-        return [figure for figure in found.figures if figure.offered(self.scale)]
+        whole = set(names()) & set(self.targets)
+        return [
+            Chosen(p, [f for f in figures if (f.offered if p.id in whole else f.runs.__contains__)(self.scale)], claims)
+            for p, figures, claims in find(self.targets)
+        ]
+
+    def _about_changes(self, chosen: Sequence[tuple[Paper, Figure]]) -> list[str]:
+        """Claims on changed runs would not be the paper's."""
+        if not self.set:
+            return []
+        named = [f"{p.id}/{claim.id}" for p, figure in chosen for claim in p.claims if figure in claim.needs]
+        about = f"changed: {', '.join(self.set)}. These are not the paper's runs"
+        claims = f", and its claims do not apply to them: {', '.join(named)}" if named else ""
+        return [f"{about}{claims}."]

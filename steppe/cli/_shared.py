@@ -2,7 +2,9 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -93,6 +95,45 @@ def counted(items: Iterable[T], total: int, what: str, *, silent: bool) -> Itera
     return iter(track(items, what, total, console=console, transient=True, disable=hidden))
 
 
+class CannotWriteError(RuntimeError):
+    """An output cannot be written. The message names it and the remedy."""
+
+
+@contextmanager
+def writing(option: str, path: Path) -> Iterator[None]:
+    """Raise an error of the disk in the block as one that names the option and its path."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CannotWriteError(f"cannot write {path}: {reason}. Free some space, or change {option}.") from error
+
+
+def check_writable(option: str, path: Path, *, folder: bool) -> None:
+    """Refuse a place that cannot be written, before anything is computed for it. Nothing is left there."""
+    with writing(option, path):
+        if "\0" in str(path):
+            raise OSError("its name contains a null character")
+        if _exists(path):
+            if path.is_dir() != folder:
+                raise OSError("it is not a folder" if folder else "it is a folder")
+            if not folder:
+                path.open("ab").close()
+        places = path.absolute().parents
+        nearest = next(place for place in ((path, *places) if folder else places) if _exists(place))
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+
+
+def _exists(path: Path) -> bool:
+    """As path.exists(), but a name that is too long or a folder that cannot be entered is an error."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def print_json(value: Any) -> None:
     """NaN and infinity, which JSON does not have, become null."""
     strict = json.loads(json.dumps(value, default=_plain), parse_constant=lambda name: None)
@@ -110,16 +151,32 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for k, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=k == 0)
+        table.add_column(_printable(column), overflow="fold", no_wrap=k == 0)
     for row in rows:
-        table.add_row(*row)
-    console = Console(highlight=False, soft_wrap=False)
+        table.add_row(*map(_printable, row))
+    console = Console(highlight=False, soft_wrap=False, markup=False)
     if not console.is_terminal:  # a pipe has no width of its own: do not fold what a program may read
         console.width = 200
     # Rich ends the program with code 1 where a reader has gone; what it lays out is printed as everything else is.
     with console.capture() as text:
         console.print(table)
     print(text.get(), end="")
+
+
+def print_facts(facts: Mapping[str, str]) -> None:
+    """Names and what they are, below each other, folded at the width of the terminal."""
+    import shutil
+    import textwrap
+
+    room = max(20, shutil.get_terminal_size((80, 24)).columns - 14)
+    for name, text in facts.items():
+        for k, line in enumerate(textwrap.wrap(text, room) or [""]):
+            print(f"{'' if k else name:12}  {line}".rstrip())
+
+
+def _printable(text: str) -> str:
+    """The text without control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
 
 
 def duration(seconds: float) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import tyro
 
-from steppe.cli._shared import Computing, Stored, counted, print_json, print_table
-from steppe.experiments import Claim, Figure, Paper, Scale
+from steppe.cli._names import Chosen, find
+from steppe.cli._shared import Computing, Stored, check_writable, counted, print_json, print_table, writing
+from steppe.experiments import Scale
 
 if TYPE_CHECKING:
     from steppe.experiments import Measured
@@ -24,7 +25,7 @@ class Verify(Computing):
     """
 
     targets: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Papers, claims (PAPER/CLAIM), figures (PAPER/FIGURE: the claims on it), or patterns. Default: all papers."""
+    """Papers, claims (PAPER/NAME, or NAME alone), figures (the claims on them), or patterns. Default: all papers."""
     scale: Scale = "smoke"
     """smoke: seconds a claim. paper: the papers' own sizes."""
     report: Path | None = None
@@ -34,6 +35,8 @@ class Verify(Computing):
         from steppe.experiments import runs_needed
 
         chosen = _chosen(self.targets)
+        if self.report is not None:
+            check_writable("--report", self.report, folder=False)
         drawn = self.report is not None and self.report.suffix != ".md"
         figures = [figure for _, figures, _ in chosen for figure in figures] if drawn else []
         claims = [claim for _, _, claims in chosen for claim in claims]
@@ -50,37 +53,37 @@ class Report(Stored):
     """
 
     targets: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Papers, claims (PAPER/CLAIM), figures (PAPER/FIGURE: the claims on it), or patterns. Default: all papers."""
+    """Papers, claims (PAPER/NAME, or NAME alone), figures (the claims on them), or patterns. Default: all papers."""
     scale: Scale = "smoke"
     """Which runs to judge."""
     out: Path = Path("report.html")
     """The page to write: HTML with the figures inside, or Markdown where the name ends in .md."""
 
     def __call__(self) -> int:
-        return _judge(_chosen(self.targets), self.scale, self.opened(), self.out, as_json=self.json)
+        chosen = _chosen(self.targets)
+        check_writable("--out", self.out, folder=False)
+        return _judge(chosen, self.scale, self.opened(), self.out, as_json=self.json)
 
 
-Chosen = list[tuple[Paper, list[Figure], list[Claim]]]
-
-
-def _chosen(targets: Sequence[str]) -> Chosen:
-    """Papers with the figures and claims that are meant; only these papers are imported."""
-    from steppe.papers import names, paper
-
-    chosen: Chosen = []
-    for target in targets or names():
-        head, slash, pattern = target.partition("/")
-        found = paper(head)
-        figures, claims = found.matching(pattern) if slash else (found.figures, found.claims)
-        named = [claim for claim in found.claims if claim in claims or any(f in figures for f in claim.needs)]
+def _chosen(targets: Sequence[str]) -> list[Chosen]:
+    """Papers with the claims that are meant, and the figures to draw with them; only these papers are imported."""
+    chosen = []
+    for paper, figures, claims in find(targets):
+        named = [claim for claim in paper.claims if claim in claims or any(f in figures for f in claim.needs)]
         # What is drawn: with a paper all its figures, with claims the figures that they need.
         shown = {f.id: f for f in figures} | {f.id: f for claim in named for f in claim.needs}
-        chosen.append((found, list(shown.values()), named))
+        chosen.append(Chosen(paper, list(shown.values()), named))
     return chosen
 
 
 def _judge(
-    chosen: Chosen, scale: Scale, store: "Store", report: Path | None, *, as_json: bool, workers: int | None = None
+    chosen: Sequence[Chosen],
+    scale: Scale,
+    store: "Store",
+    report: Path | None,
+    *,
+    as_json: bool,
+    workers: int | None = None,
 ) -> int:
     from steppe.experiments import measure_all
 
@@ -94,7 +97,8 @@ def _judge(
         good = sum(r.as_expected and r.verdict != "not-run" for r in results)
         print(f"\n{good} of {len(results)} claims are as expected at {scale} scale")
     if report is not None:
-        _write_page(chosen, results, scale, store, report, workers, silent=as_json)
+        with writing("the file name", report):
+            _write_page(chosen, results, scale, store, report, workers, silent=as_json)
         if not as_json:
             print(f"wrote {report}")
     return 0 if all(r.as_expected for r in results) else 1
@@ -106,7 +110,7 @@ def _row(r: "Measured") -> tuple[str, ...]:
 
 
 def _write_page(
-    chosen: Chosen,
+    chosen: Sequence[Chosen],
     results: "Sequence[Measured]",
     scale: Scale,
     store: "Store",
@@ -122,7 +126,7 @@ def _write_page(
 
     report.parent.mkdir(parents=True, exist_ok=True)
     if report.suffix == ".md":
-        report.write_text(markdown(results), encoding="utf-8")
+        _replace(report, markdown(results))
         return
     shown = [(paper, figure) for paper, figures, _ in chosen for figure in figures]
     drawing = Drawing(scale, store, report.parent / "figures")
@@ -133,4 +137,14 @@ def _write_page(
         for (_, figure), png in zip(shown, drawn, strict=True)
         if png is not None
     ]
-    report.write_text(page(results, pictures, version=__version__), encoding="utf-8")
+    _replace(report, page(results, pictures, version=__version__))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write the text under a temporary name first: a full disk leaves no torn page."""
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ This room is the seam between measures and backends: only here does a measure me
 alone (norms, distance) take `problem.unravel`; the invariant measures belong to `flattening`.
 """
 
+from steppe._exports import exported as _exported
 from steppe.curvature import _jax as _jax  # registers the backend of steppe.Problem
 from steppe.curvature._backend import AnyProblem as AnyProblem
 from steppe.curvature._backend import Backend as Backend
@@ -33,3 +34,5 @@ from steppe.curvature._statistics import Frozen as Frozen
 from steppe.curvature._statistics import FullBatch as FullBatch
 from steppe.curvature._statistics import PerChunk as PerChunk
 from steppe.curvature._statistics import Statistics as Statistics
+
+__dir__ = _exported(__name__)

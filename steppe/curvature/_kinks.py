@@ -12,6 +12,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steppe import check
+from steppe._result import Result, Table, columns, panel, picture
 from steppe.curvature._backend import AnyProblem, backend
 from steppe.curvature._equations import Site, shaped, shifted, sites, tolerance
 from steppe.curvature._inputs import prepared
@@ -45,8 +46,8 @@ class KinkedLayer:
     matters: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Kinks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Kinks(Result):
     """All kinks at w, layer by layer; layers without kinks are omitted."""
 
     layers: tuple[KinkedLayer, ...]
@@ -58,6 +59,19 @@ class Kinks:
     def matter(self) -> int:
         """The number of kinks that contribute to a jump of the Hessian that matters."""
         return sum(int(layer.matters.sum()) for layer in self.layers)
+
+    def table(self) -> Table:
+        """One row for each kink."""
+        names = ("examples", "neurons", "values", "matters")
+        found = {name: [value for layer in self.layers for value in getattr(layer, name)] for name in names}
+        return columns({"layer": [layer.name for layer in self.layers for _ in layer.values]} | found)
+
+    def draw(self) -> Any:
+        """How many kinks each layer has, and how many of them matter."""
+        counts = {"kinks": [len(a.values) for a in self.layers], "that matter": [a.matters.sum() for a in self.layers]}
+        return picture(
+            f"{len(self):,} kinks", [panel("layer", range(len(self.layers)), "count", counts, kind="points")]
+        )
 
 
 def kinks(problem: AnyProblem, w: Any = None, *, rtol: float = 1e-3, sharpness: float | None = None) -> Kinks:

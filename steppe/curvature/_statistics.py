@@ -14,6 +14,7 @@ from jax import Array
 
 from steppe import check
 from steppe.curvature._equations import evaluate, flat, shaped, traced, walk
+from steppe.networks._layers import Freezable
 from steppe.networks._normalised import OwnStatistics
 from steppe.problem import Predict, Problem
 
@@ -158,7 +159,7 @@ class FrozenPredict:
     """predict with every batch statistic held constant: same predictions, no derivative through the statistics.
 
     A statistic is the result of an equation whose inputs have an axis of examples and whose result has none: a mean, a
-    sum, a maximum over the examples. It is found by comparing the shapes for n and for n + 1 examples: the axes that
+    sum, a maximum over the examples. It is found by comparing the shapes for n and for more examples: the axes that
     change are axes of examples.
     """
 
@@ -179,15 +180,22 @@ class FrozenPredict:
 
 def statistics(predict: Predict, params: Any, x: Any) -> Iterator[int]:
     """The positions, in the order of `flat`, of the equations that reduce over examples."""
-
-    def shape(a: Any, more: int) -> jax.ShapeDtypeStruct:
-        return shaped((a.shape[0] + more, *a.shape[1:]), a.dtype)
-
     params = jax.eval_shape(lambda: params)
-    small, large = (
-        flat(traced(predict, params, jax.tree.map(lambda a, more=more: shape(a, more), x))) for more in (0, 1)
-    )
-    for place, (a, b) in enumerate(zip(small, large, strict=True)):
+    n = jax.tree.leaves(x)[0].shape[0]
+
+    def equations(n: int) -> list[Any]:
+        rows = jax.tree.map(lambda a: shaped((n, *a.shape[1:]), a.dtype), x)
+        return list(flat(traced(predict, params, rows)))
+
+    now = equations(n)
+    # A network that works through its examples in batches can have other equations for one example more.
+    for larger in (n + 1, 2 * n):
+        then = equations(larger)
+        if [e.primitive for e in then] == [e.primitive for e in now]:
+            break
+    else:
+        raise ValueError(f"other equations for {n + 1} and {2 * n} examples than for {n}")
+    for place, (a, b) in enumerate(zip(now, then, strict=True)):
         entering = any(s.aval.shape != t.aval.shape for s, t in zip(a.invars, b.invars, strict=True))
         leaving = any(s.aval.shape != t.aval.shape for s, t in zip(a.outvars, b.outvars, strict=True))
         if entering and not leaving:
@@ -261,12 +269,12 @@ class Frozen(Statistics):
         return "frozen"
 
     def problem(self, problem: Problem, w: Array) -> Problem:
-        if isinstance(problem.predict, OwnStatistics):
-            return _with(problem, _FrozenStatistics(problem.predict))
+        if isinstance(problem.predict, Freezable):
+            return _with(problem, problem.predict.frozen())
         try:
             found = list(statistics(problem.predict, problem.unravel(w), problem.x))
         except (TypeError, ValueError) as error:
-            remedy = "Frozen() compares the shapes for n and for n + 1 examples; take FullBatch() or PerChunk(size)."
+            remedy = "Frozen() compares the equations for n and for more examples; take FullBatch() or PerChunk(size)."
             check.refuse("predict", "a function of any number of examples", str(error), remedy)
         if not found and treats_examples_alone(problem, w):
             return problem
@@ -294,17 +302,6 @@ class _ChunkStatistics:
 
     def __call__(self, params: Any, x: Array) -> Array:
         return self.network.forward(params, x, (params, x))
-
-
-@dataclass(frozen=True)
-class _FrozenStatistics:
-    """The same with the statistics of its training inputs, held constant."""
-
-    network: OwnStatistics
-
-    def __call__(self, params: Any, x: Array) -> Array:
-        inputs = jnp.asarray(self.network.train.array, x.dtype)
-        return self.network.forward(params, x, (jax.lax.stop_gradient(params), inputs))
 
 
 def _with(problem: Problem, predict: Predict) -> Problem:

@@ -1,5 +1,6 @@
 """Generators and real data sets: sizes and a key in, arrays of (x, y) out, the same for the same key."""
 
+from steppe._exports import exported as _exported
 from steppe.data import links as links
 from steppe.data._ball import ball as ball
 from steppe.data._ball import circle as circle
@@ -31,3 +32,5 @@ from steppe.data._real import digits as digits
 from steppe.data._real import mnist as mnist
 from steppe.data._registry import DataError as DataError
 from steppe.data._registry import MissingDataError as MissingDataError
+
+__dir__ = _exported(__name__)

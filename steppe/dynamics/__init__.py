@@ -1,5 +1,6 @@
 """How w moves: gradient descent, SAM, optax, gradient flow, wrappers, schedules; `run` and `run_many` carry it out."""
 
+from steppe._exports import exported as _exported
 from steppe.dynamics._base import Dynamics as Dynamics
 from steppe.dynamics._descent import GD as GD
 from steppe.dynamics._descent import SAM as SAM
@@ -21,3 +22,5 @@ from steppe.dynamics._schedule import Stage as Stage
 from steppe.dynamics._wrappers import Decayed as Decayed
 from steppe.dynamics._wrappers import LabelNoise as LabelNoise
 from steppe.dynamics._wrappers import Projected as Projected
+
+__dir__ = _exported(__name__)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from steppe import check
 from steppe import when as when_
 from steppe._random import seed
+from steppe._result import Result, Table, columns, panel, picture
 from steppe.dynamics._base import Dynamics, many_steps
 from steppe.dynamics._record import Columns, Record, Recorder
 from steppe.dynamics._run import Checkpoint, Pace, Progress, restored_state, state_arrays
@@ -64,8 +65,8 @@ def carry(
             progress(batch.progress(speed))
 
 
-@dataclass(frozen=True)
-class Runs:
+@dataclass(frozen=True, repr=False)
+class Runs(Result):
     """Where each run ended (`w`, one row a run), why (`outcome`, as in `steppe.Run`), after how many `steps`.
 
     `records` holds one array a name, with one row a run and one column for each of `moments`. A run that ended before
@@ -80,6 +81,27 @@ class Runs:
 
     def ended(self, outcome: str) -> NDArray[np.bool_]:
         return np.asarray(self.outcome == outcome)
+
+    def table(self) -> Table:
+        """One row a run, or, if something was recorded, one row a run and moment."""
+        k, most = len(self.w), max(1, len(self.moments))
+        table = {"run": np.arange(k), "outcome": self.outcome, "steps": self.steps}
+        table = {name: np.repeat(column, most) for name, column in table.items()}
+        if not self.records:
+            return table
+        recorded = {name: column.reshape(k * most, *column.shape[2:]) for name, column in self.records.items()}
+        return table | {"moment": np.tile(self.moments, k)} | columns(recorded)
+
+    def draw(self) -> Any:
+        """Everything recorded against the steps, one line a run; without records, the steps of each run."""
+        k = len(self.w)
+        panels = [
+            panel("step", self.moments, name, {f"run {i}": row for i, row in enumerate(column)})
+            for name, column in self.records.items()
+            if column.ndim == 2
+        ] or [panel("run", np.arange(k), "steps", {"": self.steps}, kind="points")]
+        reached = int(self.ended("reached").sum())
+        return picture(f"{k:,} runs, {reached:,} reached", panels)
 
 
 def run_many(

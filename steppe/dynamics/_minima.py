@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import check, when
+from steppe._result import Result, Table, columns, panel, picture
 from steppe.dynamics._many import carry
 from steppe.dynamics._run import Checkpoint, Progress
 from steppe.kernels.one_hidden import advance
@@ -19,8 +20,8 @@ Floats = NDArray[np.float64]
 _CALL = 200_000
 
 
-@dataclass(frozen=True, eq=False)
-class Minima:
+@dataclass(frozen=True, eq=False, repr=False)
+class Minima(Result):
     """One entry, or row, for each step size. `losses[t]` holds the losses after `moments[t]` steps, NaN for ended runs.
 
     `warming` tells which runs ended while the step size was still growing.
@@ -40,6 +41,16 @@ class Minima:
     def params(self, run: int) -> dict[str, Floats]:
         """The parameters of one run, for a `Problem` with the network `OneHidden`."""
         return {"W1": self.W1[run, :, None], "b1": self.b1[run], "W2": self.W2[run], "b2": self.b2[run]}
+
+    def table(self) -> Table:
+        """One row for each step size."""
+        found = {"run": np.arange(len(self.loss)), "outcome": self.outcome, "steps": self.steps, "loss": self.loss}
+        return columns(found | {"warming": self.warming})
+
+    def draw(self) -> Any:
+        """The losses of all runs against the steps."""
+        lines = {f"run {k}": losses for k, losses in enumerate(self.losses.T)}
+        return picture(f"{len(self.loss):,} step sizes", [panel("step", self.moments, "loss", lines)])
 
 
 def minima(

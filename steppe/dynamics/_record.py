@@ -14,7 +14,7 @@ from steppe.problem import Problem
 
 Record = Mapping[str, Callable[[Problem, Array], Any]]
 Columns = dict[str, NDArray[Any]]
-_RESERVED = ("step", "epoch", "time")
+RESERVED = ("step", "epoch", "time")
 
 loss_at = eqx.filter_jit(lambda problem, w: problem.loss(w))
 LOSS: Record = {"loss": loss_at}
@@ -25,8 +25,8 @@ class Recorder:
 
     def __init__(self, record: Record):
         for name, function in record.items():
-            if name in _RESERVED or not callable(function):
-                remedy = f"Pass for example {{'trace': steppe.measures.trace}}; {_RESERVED} are always recorded."
+            if name in RESERVED or not callable(function):
+                remedy = f"Pass for example {{'trace': steppe.measures.trace}}; {RESERVED} are always recorded."
                 check.refuse(f"record[{name!r}]", "a function of (problem, w)", function, remedy)
         self._record = record
         self._rows: list[dict[str, Any]] = []
@@ -45,7 +45,7 @@ class Recorder:
     def columns(self) -> Columns:
         """In the order of `record`: a checkpoint does not keep the order of the names."""
         found = {name for row in self._rows for name in row}
-        every = (*_RESERVED, *(name + end for name in self._record for end in ("", ".lower", ".upper")))
+        every = (*RESERVED, *(name + end for name in self._record for end in ("", ".lower", ".upper")))
         names = [name for name in every if name in found]
         kind = {"step": np.int64}
         # An estimate may be exact at some moments only: there its bounds equal its value.

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from steppe import check
 from steppe import when as when_
 from steppe._random import seed
+from steppe._result import Result, Table, columns, panel, picture
 from steppe.dynamics._base import Dynamics
-from steppe.dynamics._record import LOSS, Columns, Record, Recorder, loss_at
+from steppe.dynamics._record import LOSS, RESERVED, Columns, Record, Recorder, loss_at
 from steppe.dynamics._schedule import Schedule, Segment, segments
 from steppe.kernels.path import Indices, Path, block, block_epochs
 from steppe.outcome import Halt, Outcome
@@ -24,8 +25,8 @@ from steppe.problem import Problem
 from steppe.until import Stop
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Result):
     """Where a run ended (`w`), why (`outcome`), what was recorded (columns), and what it cost.
 
     `reached`: the loss is at most the goal. `exhausted`: the steps, epochs, time or seconds are used up. `diverged`:
@@ -40,6 +41,28 @@ class Run:
     records: Columns
     steps: int
     gradients: int
+
+    def table(self) -> Table:
+        """What was recorded, one row a moment."""
+        return columns(self.records)
+
+    def draw(self) -> Any:
+        """Everything recorded against the time of a flow or the steps of another dynamics, with its interval if it has
+        one."""
+        table = self.table()
+        against = "time" if "time" in table else "step"
+        shown = [
+            name
+            for name in table
+            if name not in RESERVED and name.removesuffix(".lower").removesuffix(".upper") == name
+        ]
+        panels = []
+        for name in shown:
+            ends = {end: table[f"{name}.{end}"] for end in ("lower", "upper") if f"{name}.{end}" in table}
+            panels.append(
+                panel(against, table[against], name, {"value": table[name]} | ends if ends else {"": table[name]})
+            )
+        return picture(f"{self.outcome} after {self.steps:,} steps", panels)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What a paper is made of, and how its figures are reproduced and its claims verified."""
 
+from steppe._exports import exported as _exported
 from steppe.experiments._experiment import Experiment as Experiment
 from steppe.experiments._experiment import experiment as experiment
 from steppe.experiments._experiment import seeds as seeds
@@ -22,3 +23,5 @@ from steppe.experiments._verify import measure as measure
 from steppe.experiments._verify import measure_all as measure_all
 from steppe.experiments._verify import runs_needed as runs_needed
 from steppe.experiments._verify import verify as verify
+
+__dir__ = _exported(__name__)

@@ -4,7 +4,9 @@ A paper is declared in the order in which it is read. Adding a figure or a claim
 
     P = Paper("wen2023", "Sharpness minimization algorithms …", module=__name__)
 
-    fig4b = P.figure("fig4b", "bias, 1-SAM", runs={"paper": seeds(BIAS, 10), "smoke": seeds(SMALL, 2)}, show=CURVES)
+    @P.plot("fig4b", "bias, 1-SAM", panels, runs={"paper": seeds(BIAS, 10), "smoke": seeds(SMALL, 2)})
+    def fig4b(runs):
+        return {"title": …, "panels": […]}
 
     @P.claim("fig4b-attains-bound", "Figure 4b", "1-SAM reaches the bound.", "within 3%", needs=(fig4b,))
     def _(runs):
@@ -16,7 +18,8 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Protocol
+from functools import partial
+from typing import Any, Literal, Protocol, TypeVar
 
 from steppe.check import ArgumentError, suggest
 from steppe.experiments._experiment import Experiment
@@ -86,7 +89,8 @@ Check = Callable[..., Finding]
 class Claim:
     """A statement of a paper with a check. The check is called with the finished runs of each figure in `needs`.
 
-    A `misprint` is mathematics as printed that is known to be wrong: failing is what it should do.
+    A `misprint` is mathematics as printed that is known to be wrong: failing is what it should do. `control` names the
+    test that shows something plausible failing the check.
     """
 
     id: str
@@ -96,6 +100,10 @@ class Claim:
     check: Check = field(repr=False, compare=False)
     needs: tuple[Figure, ...] = ()
     misprint: bool = False
+    control: str = ""
+
+
+Named = TypeVar("Named", Figure, Claim)
 
 
 class Paper:
@@ -131,6 +139,17 @@ class Paper:
         self.figures.append(figure)
         return figure
 
+    def plot(
+        self,
+        id: str,
+        title: str,
+        draw: Callable[[Mapping[str, Any]], Any],
+        *,
+        runs: Mapping[Scale, Sequence[Experiment]],
+    ) -> Callable[[Callable[[Sequence[Any]], Numbers]], Figure]:
+        """Declare a figure: decorates the function that makes its numbers from its runs, and becomes the figure."""
+        return lambda numbers: self.figure(id, title, runs=runs, show=Shown(numbers, draw))
+
     def claim(
         self,
         id: str,
@@ -140,12 +159,13 @@ class Paper:
         *,
         needs: Sequence[Figure] = (),
         misprint: bool = False,
+        control: str = "",
     ) -> Callable[[Check], Check]:
         """Declare a claim: decorates its check, which gets one argument for each figure in `needs`."""
 
         def declare(check: Check) -> Check:
             self._refuse_twice(id)
-            self.claims.append(Claim(id, source, statement, expected, check, tuple(needs), misprint))
+            self.claims.append(Claim(id, source, statement, expected, check, tuple(needs), misprint, control))
             return check
 
         return declare
@@ -155,32 +175,40 @@ class Paper:
         id: str,
         source: str,
         *,
-        printed: tuple[str, str, Check],
-        corrected: tuple[str, str, Check],
+        printed: tuple[str, str],
+        corrected: tuple[str, str],
         needs: Sequence[Figure] = (),
-    ) -> None:
-        """Declare two claims, (statement, expected, check) each: `id`-printed should fail, `id`-corrected hold."""
-        self.claim(f"{id}-printed", source, *printed[:2], needs=needs, misprint=True)(printed[2])
-        self.claim(f"{id}-corrected", f"{source}, corrected", *corrected[:2], needs=needs)(corrected[2])
+    ) -> Callable[[Check], Check]:
+        """Declare two claims, (statement, expected) each: `id`-printed should fail, `id`-corrected hold.
+
+        Decorates the check of both. Its first argument is True for what is printed, False for what is right.
+        """
+
+        def declare(check: Check) -> Check:
+            self.claim(f"{id}-printed", source, *printed, needs=needs, misprint=True)(partial(check, True))
+            self.claim(f"{id}-corrected", f"{source}, corrected", *corrected, needs=needs)(partial(check, False))
+            return check
+
+        return declare
 
     def matching(self, pattern: str) -> tuple[list[Figure], list[Claim]]:
-        """The figures and claims whose ids a pattern like fig4* fits; at least one."""
-        figures = [f for f in self.figures if fnmatchcase(f.id, pattern)]
-        claims = [c for c in self.claims if fnmatchcase(c.id, pattern)]
+        """The figures and claims that a name or pattern fits; at least one."""
+        figures, claims = self.fitting(pattern)
         if not figures and not claims:
             known = [f.id for f in self.figures] + [c.id for c in self.claims]
             raise ArgumentError(f"{self.id} has no figure or claim {pattern!r}. " + suggest(pattern, known))
         return figures, claims
+
+    def fitting(self, pattern: str) -> tuple[list[Figure], list[Claim]]:
+        """The figures and claims with this name, or that a pattern like fig4* fits; of figure 1, also its panels."""
+        panels = f"{pattern}[a-z]" if pattern[-1:].isdigit() else pattern
+        return _fitting(self.figures, pattern) or _fitting(self.figures, panels), _fitting(self.claims, pattern)
 
     def find_figure(self, id: str) -> Figure:
         for figure in self.figures:
             if figure.id == id:
                 return figure
         raise ArgumentError(f"{self.id} has no figure {id!r}. " + suggest(id, [f.id for f in self.figures]))
-
-    def find_figures(self, pattern: str) -> list[Figure]:
-        """The figure with this name, or all that a pattern like fig1* fits."""
-        return [f for f in self.figures if fnmatchcase(f.id, pattern)] or [self.find_figure(pattern)]
 
     def find_claim(self, id: str) -> Claim:
         for claim in self.claims:
@@ -191,6 +219,10 @@ class Paper:
     def _refuse_twice(self, id: str) -> None:
         if id in {f.id for f in self.figures} | {c.id for c in self.claims}:
             raise ArgumentError(f"{self.id} has a figure or claim {id!r} already. Choose another name.")
+
+
+def _fitting(entries: Sequence[Named], pattern: str) -> list[Named]:
+    return [entry for entry in entries if fnmatchcase(entry.id.casefold(), pattern.casefold())]
 
 
 def _declared_in(module: str) -> Paper:

@@ -1,7 +1,9 @@
 """A figure from its runs: numbers, picture, files; and runs with one parameter changed."""
 
 import dataclasses
+import hashlib
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,14 +33,30 @@ def reproduce(
 
 
 def write(
-    figure: Figure, scale: Scale, runs: Sequence[Any], out: Path, *, suffix: str = "", pdf: bool = True
+    figure: Figure,
+    scale: Scale,
+    runs: Sequence[Any],
+    out: Path,
+    *,
+    changes: Sequence[str] = (),
+    pdf: bool = True,
 ) -> list[Path]:
-    """Draw a figure from its finished runs: out/PAPER/FIGURE-SCALE.png, .pdf and .json."""
+    """Draw a figure from its finished runs: out/PAPER/FIGURE-SCALE.png, .pdf and .json.
+
+    `changes` are those that `override` made to the runs: the title and the names of the files tell of them.
+    """
     from steppe import figures
 
-    numbers = figure.show.numbers(runs)
-    path = out / figure.paper / f"{figure.id}-{scale}{suffix}"
-    return figures.save(figure.show.draw(numbers), numbers, path, pdf=pdf)
+    numbers, stem = figure.show.numbers(runs), f"{figure.id}-{scale}"
+    if changes:
+        numbers = numbers | {"title": f"{numbers['title']} · changed: {', '.join(changes)}", "changed": list(changes)}
+        stem += "-" + hashlib.sha256(" ".join(changes).encode()).hexdigest()[:6]
+    folder = out / figure.paper
+    folder.mkdir(parents=True, exist_ok=True)
+    # Drawn in a folder of its own and then renamed: a full disk or a kill leaves no torn picture.
+    with tempfile.TemporaryDirectory(prefix=".", dir=folder) as unfinished:
+        drawn = figures.save(figure.show.draw(numbers), numbers, Path(unfinished) / stem, pdf=pdf)
+        return [path.replace(folder / path.name) for path in drawn]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,21 +88,23 @@ def override(spec: Any, changes: Sequence[str]) -> Any:
 
 def _changed(spec: Any, key: str, text: str) -> Any:
     fields = {f.name: getattr(spec, f.name) for f in dataclasses.fields(spec)}
-    if key in fields and not _is_table(fields[key]):
+    tables = {name: rows for name, value in fields.items() if (rows := _rows(value))}
+    if key in fields and key not in tables:
         return dataclasses.replace(spec, **{key: _parsed(key, text, fields[key])})
-    tables = {name: rows for name, rows in fields.items() if _is_table(rows)}
     for name, rows in tables.items():
         if key in (f.name for f in dataclasses.fields(rows[0])):
             changed = tuple(dataclasses.replace(r, **{key: _parsed(key, text, getattr(r, key))}) for r in rows)
-            return dataclasses.replace(spec, **{name: changed})
+            return dataclasses.replace(spec, **{name: changed if isinstance(fields[name], tuple) else changed[0]})
     known = [n for n in fields if n not in tables] + [
         f.name for rows in tables.values() for f in dataclasses.fields(rows[0])
     ]
     raise ArgumentError(f"--set: this figure's runs have no parameter {key!r}. " + suggest(key, known))
 
 
-def _is_table(value: Any) -> bool:
-    return isinstance(value, tuple) and bool(value) and dataclasses.is_dataclass(value[0])
+def _rows(value: Any) -> tuple[Any, ...]:
+    """The dataclasses in a field of a spec: its stages, or its one setting."""
+    rows = value if isinstance(value, tuple) else (value,)
+    return rows if rows and dataclasses.is_dataclass(rows[0]) else ()
 
 
 def _parsed(key: str, text: str, before: Any) -> Any:
@@ -92,14 +112,22 @@ def _parsed(key: str, text: str, before: Any) -> Any:
     try:
         if isinstance(before, str):
             return text
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_refused)
         if isinstance(before, bool) != isinstance(value, bool):
             raise ValueError(text)
         if isinstance(before, int) and not isinstance(before, bool):
             if int(value) != value:
                 raise ValueError(text)
             return int(value)
-        return type(before)(value)
-    except (ValueError, TypeError):
+        if before is None:
+            return value
+        parsed = type(before)(value)
+        json.dumps(parsed, allow_nan=False)  # what is infinite, such as 1e999, has no address in the store
+        return parsed
+    except (ValueError, TypeError, OverflowError, RecursionError):
         kind = type(before).__name__
         raise ArgumentError(f"--set {key}: {text!r} is not of type {kind}. Now it is {before!r}.") from None
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(name)

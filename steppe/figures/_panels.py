@@ -37,6 +37,18 @@ def panels(numbers: Mapping[str, Any]) -> Any:
     return figure
 
 
+def series(x: Any, y: Any, kind: str, colour: str, label: str | None = None, **rest: Any) -> dict[str, Any]:
+    """A series of `panels` as plain numbers; `rest` may give its error.
+
+    >>> series([1, 2], [3.0, 4.0], "line", "blue", "loss")
+    {'x': [1, 2], 'y': [3.0, 4.0], 'kind': 'line', 'colour': 'blue', 'label': 'loss'}
+    """
+    import numpy as np
+
+    named = {} if label is None else {"label": label}
+    return {"x": np.asarray(x).tolist(), "y": np.asarray(y).tolist(), "kind": kind, "colour": colour} | named | rest
+
+
 def panel(axis: Any, one: Mapping[str, Any]) -> None:
     """Draw one panel of `panels` on `axis`."""
     import numpy as np

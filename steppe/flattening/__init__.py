@@ -5,6 +5,7 @@
 networks with one neuron for each training point.
 """
 
+from steppe._exports import exported as _exported
 from steppe.flattening import memorising as memorising
 from steppe.flattening import separating as separating
 from steppe.flattening._flatten import Flattened as Flattened
@@ -24,3 +25,5 @@ from steppe.flattening._rescaling import balance as balance
 from steppe.flattening._rescaling import exponents as exponents
 from steppe.flattening._rescaling import lower_bound as lower_bound
 from steppe.flattening._rescaling import merged as merged
+
+__dir__ = _exported(__name__)

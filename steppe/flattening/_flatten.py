@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steppe import check, linalg
+from steppe._result import Result, Table, panel, picture
 from steppe.curvature import gauss_newton, gram
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import rank
@@ -28,8 +29,8 @@ _SLOPES = 2**26
 _GAP, _SHARE = 1e-3, 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class Flattened:
+@dataclass(frozen=True, eq=False, repr=False)
+class Flattened(Result):
     """`w` has the measure `value`, and no rescaling of the neurons has less than `lower`; `gap` is their relative
     difference. `before` is the value at the given parameters.
 
@@ -51,6 +52,23 @@ class Flattened:
     scales: tuple[Floats, ...]
     unattained: tuple[str, ...]
 
+    def table(self) -> Table:
+        """One row for each neuron: its layer, its number and its factor."""
+        widths = [len(s) for s in self.scales]
+        return {
+            "layer": np.repeat([next(iter(layer.into)) for layer in self.layers], widths),
+            "neuron": np.concatenate([np.arange(m) for m in widths]),
+            "scale": np.concatenate(self.scales),
+        }
+
+    def draw(self) -> Any:
+        """The factors of each layer's neurons, in rising order."""
+        panels = [
+            panel("neurons by factor", np.arange(len(s)), ", ".join(layer.into), {"": np.sort(s)}, kind="points")
+            for layer, s in zip(self.layers, self.scales, strict=True)
+        ]
+        return picture(f"{self.before:.4g} before, {self.value:.4g} after, at least {self.lower:.4g}", panels)
+
 
 def flatten(
     problem: Problem,
@@ -68,9 +86,10 @@ def flatten(
     function, but G changes. Both problems are convex in log s, so the minimum is global. It depends on the function
     only, not on the given scales: a measure of flatness that rescaling cannot change.
 
-    The layers are read off the parameters (lists, dicts or modules of dense or convolutional layers), and the symmetry
-    is checked on the examples; if that fails, describe the neurons with `layers`. Activations that are not homogeneous
-    are refused, and so is a layer in front of a normalisation: larger weights are flatter there, without end.
+    Dense and convolutional layers are read off the equations of the network, in the order in which it uses them, and
+    the symmetry is checked on the examples; if that fails, describe the neurons with `layers`. Activations that are not
+    homogeneous are refused, and so is a layer in front of a normalisation: larger weights are flatter there, without
+    end.
 
     >>> import steppe
     >>> params = {"W1": jnp.array([[8.0]]), "W2": jnp.array([1.0])}

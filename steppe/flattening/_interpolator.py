@@ -10,6 +10,7 @@ from scipy.linalg import cho_solve
 from scipy.linalg.blas import dsyrk
 
 from steppe import check
+from steppe._result import Result, Table, columns, panel, picture
 from steppe.activations import Homogeneous
 from steppe.flattening._cholesky import damped
 from steppe.linalg import one_thread
@@ -25,12 +26,22 @@ _ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
 _RANK = 1e-11
 
 
-class Features(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Features(Result):
     """Φ_ik = σ(w_k·xᵢ) and the weights q_k of the flatness Σ_k q_k |a_k|^p, p = 2c/(c + 1)."""
 
     phi: Floats
     q: Floats
     p: float
+
+    def table(self) -> Table:
+        """One row for each neuron."""
+        return columns({"neuron": np.arange(len(self.q)), "q": self.q})
+
+    def draw(self) -> Any:
+        return picture(
+            "weights of the neurons", [panel("neuron", np.arange(len(self.q)), "q", {"": self.q}, kind="points")]
+        )
 
 
 def features(W: Any, x: Any, activation: Homogeneous, *, b: Any = None) -> Features:
@@ -170,8 +181,8 @@ class NoInterpolatorError(ValueError):
     """No outer weights fit the labels: y is farther than τ from the range of Φ."""
 
 
-@dataclass(frozen=True, eq=False)
-class Interpolator:
+@dataclass(frozen=True, eq=False, repr=False)
+class Interpolator(Result):
     """Outer weights `a` with ‖Φa − y‖ ≤ τ and Σ q_k |a_k|^p = `flatness`; no others have less than `lower`.
 
     `multiplier` is the λ that proves the bound, y·λ − τ‖λ‖ minus the conjugate at Φᵀλ. `residual` = ‖Φa − y‖.
@@ -187,6 +198,14 @@ class Interpolator:
     def gap(self) -> float:
         """(flatness − lower)/flatness."""
         return (self.flatness - self.lower) / self.flatness if self.flatness > 0 else 0.0
+
+    def table(self) -> Table:
+        """One row for each neuron."""
+        return columns({"neuron": np.arange(len(self.a)), "a": self.a})
+
+    def draw(self) -> Any:
+        title = f"flatness {self.flatness:.4g}, at least {self.lower:.4g}"
+        return picture(title, [panel("neuron", np.arange(len(self.a)), "outer weight a", {"": self.a}, kind="points")])
 
 
 class Reduced(NamedTuple):

@@ -1,13 +1,14 @@
 """The rescaling t with the least λ_max(M(t)), a convex problem, with a proven lower bound; see `Rescaling`."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve
 from scipy.sparse import csr_array, diags_array
 
 from steppe import check
+from steppe._result import Result, Table, columns, panel, picture
 from steppe.flattening._cholesky import damped
 from steppe.flattening._rescaling import Rescaling, balance, compressed, lower_bound
 from steppe.linalg import one_thread
@@ -79,8 +80,8 @@ def _slopes(form: Rescaling, rotated: Floats, scales: Floats) -> Floats:
     return slopes
 
 
-@dataclass(frozen=True, eq=False)
-class Flattest:
+@dataclass(frozen=True, eq=False, repr=False)
+class Flattest(Result):
     """`value` = λ_max(M(t)); no t has less than `lower`, and `gap` = (value − lower)/value.
 
     `top` is the bound from the top eigenvector alone, (S88) of mulayoff2021. `lower` is the bound from the best mixture
@@ -96,6 +97,14 @@ class Flattest:
     @property
     def gap(self) -> float:
         return (self.value - self.lower) / self.value if self.value > 0 else 0.0
+
+    def table(self) -> Table:
+        """One row for each neuron: its log-scale."""
+        return columns({"neuron": np.arange(len(self.t)), "t": self.t})
+
+    def draw(self) -> Any:
+        title = f"λ_max {self.value:.4g}, at least {self.lower:.4g}"
+        return picture(title, [panel("neuron", np.arange(len(self.t)), "log-scale t", {"": self.t}, kind="points")])
 
 
 def flattest(form: Rescaling, *, rtol: float = 1e-8) -> Flattest:

@@ -1,6 +1,5 @@
 """The neurons that can be rescaled without changing the network: how they are described, found and rescaled."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
@@ -16,6 +15,7 @@ from scipy.sparse import csr_array
 
 from steppe import check
 from steppe.curvature._statistics import part
+from steppe.flattening._squares import Site, equations, is_plain, uses
 from steppe.problem import Problem, Unravel
 
 Indices = NDArray[np.int64]
@@ -24,6 +24,9 @@ Indices = NDArray[np.int64]
 _EXAMPLES = 256
 # A factor that is a power of two changes no digit of a product: what differs is a root or a quotient, by a few ulp.
 _ULPS = 1e3
+
+# Equations whose operands are weights.
+_PRODUCTS = frozenset({"dot_general", "conv_general_dilated"})
 
 # The degrees of homogeneity that are tried for an activation.
 _DEGREES = (1.0, 2.0, 3.0, 4.0)
@@ -191,9 +194,12 @@ def _powers_of_two(A: csr_array, units: int) -> Any:
 
 @dataclass(frozen=True)
 class Stage:
-    """One layer of a plain stack: its weights, and the vectors that belong to it."""
+    """One layer of a plain stack: its weights, the axes of them that may count the neurons it leads to (`out`) and
+    those it comes from (`into`), and the vectors that are added to its outputs."""
 
     weight: str
+    out: tuple[int, ...]
+    into: tuple[int, ...]
     vectors: tuple[str, ...] = ()
 
     @property
@@ -205,105 +211,90 @@ class Stage:
 
 
 def hidden_layers(function: Function) -> list[Neurons]:
-    """The hidden layers of a plain stack of dense or convolutional layers, first to last, read off the parameters and
-    checked. If there are none, the error names the layer that fails."""
-    candidates = list(_stacks(function.arrays))
-    for stages in candidates[:1]:
-        for stage in stages:
-            if function.normalised(stage.names):
-                _refuse_normalised(stage)
-    failed: tuple[Stage, Stage] | None = None
-    for stages, rows, interleaved in product(candidates, (True, False), (False, True)):
-        found = _chain(function.arrays, stages, rows=rows, interleaved=interleaved)
-        if found and _ends_in(function.arrays, stages[-1], rows=rows, outputs=function.outputs):
-            checked = [_with_degree(function, layer) for layer in found]
-            if None not in checked and function.unchanged(layers := [a for a in checked if a is not None]):
-                return layers
-            failed = failed or next(
-                (pair for pair, a in zip(pairwise(stages), checked, strict=True) if a is None), None
-            )
-    if failed is not None:
-        rule = "positively homogeneous between its layers, as relu is and tanh, softplus or a normalisation are not"
-        got = f"a function that changes when the neurons of {failed[0]} are rescaled"
-        check.refuse("problem.predict", rule, got, _REMEDY)
-    shapes = dict(function.arrays.shapes)
-    return check.refuse("params", "a stack of at least two dense or convolutional layers", shapes, _REMEDY)
-
-
-def _refuse_normalised(stage: Stage) -> None:
-    check.refuse(
-        "problem.predict",
-        "without a normalisation behind a layer",
-        f"a function of the direction of {stage} only: larger weights are flatter, and none are the flattest",
-        _REMEDY,
-    )
-
-
-def _with_degree(function: Function, layer: Neurons) -> Neurons | None:
-    """The layer with the degree of its activation, or None if it has none."""
-    tried = (replace(layer, degree=degree) for degree in _DEGREES)
-    return next((layer for layer in tried if function.unchanged([layer])), None)
-
-
-def _stacks(arrays: Arrays) -> Iterator[list[Stage]]:
-    """Ways to read the arrays as layers in order: a single vector is the bias of the layer before it, and the last
-    vector may be the weights of a single output."""
-    groups: dict[tuple[object, ...], list[str]] = {}
-    for name in sorted(arrays.shapes, key=_natural):
-        groups.setdefault(_natural(_home(name)), []).append(name)
-    ordered = [groups[key] for key in sorted(groups)]
-    for last_is_weight in (False, True):
-        stages: list[Stage] = []
-        early: list[str] = []
-        for number, members in enumerate(ordered):
-            names = sorted(members, key=lambda name: -len(arrays.shapes[name]))
-            dimensions, last = len(arrays.shapes[names[0]]), number == len(ordered) - 1
-            lone = dimensions == 1 and _home(names[0]) == names[0] and not (last and last_is_weight)
-            if dimensions == 0 or (lone and not stages):
-                early += names
-            elif lone:
-                stages[-1] = replace(stages[-1], vectors=(*stages[-1].vectors, *names))
-            else:
-                stages.append(Stage(names[0], (*names[1:], *early)))
-                early = []
-        if len(stages) > 1:
-            yield stages
-
-
-def _chain(arrays: Arrays, stages: Sequence[Stage], *, rows: bool, interleaved: bool) -> list[Neurons] | None:
-    """The hidden layers if weights are (out, in, …), or with rows=False (…, in, out); None if the sizes do not fit."""
+    """The hidden layers of a plain stack, first to last, read off the equations of the network and checked. If there
+    are none, the error names the layer that fails."""
+    shapes = function.arrays.shapes
+    stages = _stages(function)
+    for stage in stages:
+        if function.normalised(stage.names):
+            got = f"a function of the direction of {stage} only: larger weights are flatter, and none are the flattest"
+            check.refuse("problem.predict", "without a normalisation behind a layer", got, _REMEDY)
     layers = []
     for before, after in pairwise(stages):
-        if len(arrays.shapes[before.weight]) < 2:
-            return None
-        outgoing, incoming = (0, 1) if rows else (-1, -2)
-        incoming = incoming if len(arrays.shapes[after.weight]) > 1 else 0
-        m = arrays.width(before.weight, outgoing)
-        vectors = {name: 0 for name in before.vectors if arrays.shapes[name] == (m,)}
-        if arrays.width(after.weight, incoming) % m:
-            return None
-        into = {before.weight: outgoing, **vectors}
-        layers.append(Neurons(into, {after.weight: incoming}, interleaved=interleaved))
+        tried = list(_between(shapes, before, after))
+        if not tried:
+            break
+        found = next((layer for layer in tried if function.unchanged([layer])), None)
+        if found is None:
+            rule = "positively homogeneous between its layers, as relu is and tanh, softplus or a normalisation are not"
+            got = f"a function that changes when the neurons of {before} are rescaled"
+            check.refuse("problem.predict", rule, got, _REMEDY)
+        layers.append(found)
+    if not layers or len(layers) < len(stages) - 1 or not function.unchanged(layers):
+        check.refuse("params", "a stack of at least two dense or convolutional layers", dict(shapes), _REMEDY)
     return layers
 
 
-def _ends_in(arrays: Arrays, stage: Stage, *, rows: bool, outputs: int) -> bool:
-    """Whether the outputs of the last layer are those of the network."""
-    width = arrays.width(stage.weight, 0 if rows else -1) if len(arrays.shapes[stage.weight]) > 1 else 1
-    return outputs % width == 0
+def _stages(function: Function) -> list[Stage]:
+    """The layers in the order of the network's equations; each array counts where it is used first.
+
+    What is multiplied with the activations is a weight, whatever its name. What is added, or used in any other way, is
+    a vector of the weight before it; a matrix is not.
+    """
+    names = list(function.arrays.shapes)
+    closed, arrays = equations(function.problem, function.problem.w0)
+    stages: list[Stage] = []
+    seen: set[int] = set()
+    for site in uses(closed, arrays):
+        name = names[site.moved.number]
+        shape = function.arrays.shapes[name]
+        if site.moved.number in seen:
+            continue
+        seen.add(site.moved.number)
+        long = sum(length > 1 for length in shape)
+        if site.equation.primitive.name in _PRODUCTS or long > 1 or (long and site.equation.primitive.name == "mul"):
+            stages.append(Stage(name, *_axes(site, shape)))
+        elif stages:
+            stages[-1] = replace(stages[-1], vectors=(*stages[-1].vectors, name))
+    return stages
 
 
-def _home(name: str) -> str:
-    """What the arrays of one layer have in common: the folder "0" of "0.W", the number 1 of "W1"; else the name."""
-    folder, dot, own = name.rpartition(".")
-    number = re.search(r"\d+$", own)
-    return folder if dot else number.group() if number and not own.isdigit() else name
+def _axes(site: Site, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of a weight that may count outputs, and those that may count inputs."""
+    every, equation = tuple(range(len(shape))), site.equation
+    if equation.primitive.name == "dot_general":
+        contracted, _ = equation.params["dimension_numbers"]
+        inputs = set(contracted[site.operand])
+        outputs = set(range(len(equation.invars[site.operand].aval.shape))) - inputs
+    elif equation.primitive.name == "conv_general_dilated" and site.operand == 1:
+        first, second, *_ = equation.params["dimension_numbers"].rhs_spec
+        # A filter of a group sees some channels only; with one channel each, the filters count the inputs too.
+        outputs, inputs = {first}, {second} if is_plain(equation) else {first, second}
+    else:
+        return every, every
+
+    def along(axis: int) -> set[int]:
+        """The axes of the array that the equation sees along which the entries of this axis lie."""
+        numbers = np.arange(shape[axis]).reshape([-1 if k == axis else 1 for k in every])
+        moved = np.asarray(site.entering(jnp.asarray(np.broadcast_to(numbers, shape))))
+        return {k for k in range(moved.ndim) if (np.diff(moved, axis=k) != 0).any()}
+
+    lies = [along(axis) for axis in every]
+    short = tuple(k for k in every if shape[k] == 1)  # lies nowhere: it counts if no other axis does
+    out, into = (tuple(k for k in every if lies[k] & side) or short for side in (outputs, inputs))
+    return out, into
 
 
-def _natural(name: str) -> tuple[object, ...]:
-    """A sort key that puts W2 before W10."""
-    pieces = re.split(r"(\d+)", name)
-    return tuple((0, int(piece), "") if piece.isdigit() else (1, 0, piece) for piece in pieces if piece)
+def _between(shapes: Mapping[str, tuple[int, ...]], before: Stage, after: Stage) -> Iterator[Neurons]:
+    """The neurons that may lie between two layers; none if the sizes do not fit."""
+    shape = shapes[before.weight]
+    for axis, incoming in product(sorted(before.out, key=lambda k: -shape[k]), after.into):
+        m, width = shape[axis], shapes[after.weight][incoming]
+        if width % m:
+            continue
+        into = {before.weight: axis} | {name: shapes[name].index(m) for name in before.vectors if m in shapes[name]}
+        for interleaved, degree in product((False, True) if width > m > 1 else (False,), _DEGREES):
+            yield Neurons(into, {after.weight: incoming}, degree, interleaved)
 
 
 def rescaled(problem: Problem, w: Any, layers: Sequence[Neurons], scales: Sequence[Any]) -> Array:

@@ -128,30 +128,32 @@ class Site:
         return evaluate(self.equation, inputs)[0]
 
 
-def sites(closed: core.ClosedJaxpr, arrays: int) -> list[Site] | None:
-    """The sites of the first `arrays` inputs, in the order of evaluation; None if one of them is used twice, or in
-    another equation than a product, a convolution or a sum."""
+def uses(closed: core.ClosedJaxpr, arrays: int) -> list[Site]:
+    """Where the first `arrays` inputs meet anything else, in the order of evaluation. The place is −1 if the equation
+    is not affine in the array, or if it has two of them."""
     found: list[Site] = []
     place = -1
 
     def look(equation: Equation, inputs: list[Any]) -> Sequence[Any]:
         nonlocal place
         place += 1
-        name, nothing = equation.primitive.name, [None] * len(equation.outvars)
+        name = equation.primitive.name
         held = [(k, a) for k, a in enumerate(inputs) if isinstance(a, Moved)]
-        if not held:
-            return nothing
-        (operand, moved), *more = held
-        if name in _MOVES | _REPEATS and len(inputs) == 1:
+        if held and name in _MOVES | _REPEATS and len(inputs) == 1:
+            moved = held[0][1]
             return [Moved(moved.number, (*moved.chain, equation))]
-        if more or name not in _AFFINE:
-            found.append(Site(-1, equation, operand, moved))
-        else:
-            found.append(Site(place, equation, operand, moved))
-        return nothing
+        affine = len(held) == 1 and name in _AFFINE
+        found.extend(Site(place if affine else -1, equation, operand, moved) for operand, moved in held)
+        return [None] * len(equation.outvars)
 
     tokens = [Moved(k) for k in range(arrays)] + [None] * (len(closed.jaxpr.invars) - arrays)
     walk(closed, tokens, look)
+    return found
+
+
+def sites(closed: core.ClosedJaxpr, arrays: int) -> list[Site] | None:
+    """Where each of these arrays enters; None if one of them is used twice, never, or not in an affine equation."""
+    found = uses(closed, arrays)
     alone = sorted(site.moved.number for site in found) == list(range(arrays))
     return found if alone and all(site.place >= 0 for site in found) else None
 
@@ -258,7 +260,11 @@ def _signals(example: Problem, w: Array) -> Seen:
 
 
 def _sites(problem: Problem, w: Array) -> list[Site] | None:
-    """The sites of the network for one example."""
+    return sites(*equations(problem, w))
+
+
+def equations(problem: Problem, w: Array) -> tuple[core.ClosedJaxpr, int]:
+    """The equations of the network for one example, and the number of its arrays of parameters."""
     alone = eqx.filter_eval_shape(part, problem, 0, 1)
     params = jax.eval_shape(problem.unravel, w)
-    return sites(traced(problem.predict, params, alone.x), len(jax.tree.leaves(params)))
+    return traced(problem.predict, params, alone.x), len(jax.tree.leaves(params))

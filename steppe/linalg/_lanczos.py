@@ -1,10 +1,12 @@
 """Lanczos: a random start, the block Krylov space with restarts, and the tridiagonal form."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from steppe._result import Result, Table, panel, picture
 from steppe.linalg._operator import (
     Matrix,
     Matvec,
@@ -260,8 +262,8 @@ class Krylov:
         self.size = k
 
 
-@dataclass(frozen=True, eq=False)
-class Tridiagonal:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tridiagonal(Result):
     """A V = V T + β_k v_{k+1} e_kᵀ: diagonal α of T, off-diagonal β (the last entry is the residual β_k, 0 if the
     space is invariant), orthonormal columns V (p × k)."""
 
@@ -275,6 +277,14 @@ class Tridiagonal:
         T = np.diag(self.alpha) + np.diag(self.beta[:-1], 1) + np.diag(self.beta[:-1], -1)
         theta, S = np.linalg.eigh(T)
         return theta, S[0] ** 2
+
+    def table(self) -> Table:
+        """One row a step."""
+        return {"step": np.arange(len(self.alpha)), "alpha": self.alpha, "beta": self.beta}
+
+    def draw(self) -> Any:
+        lines = {"α": self.alpha, "β": self.beta}
+        return picture("Lanczos coefficients", [panel("step", np.arange(len(self.alpha)), "coefficient", lines)])
 
 
 def lanczos(matvec: Matvec, p: int, start: Vector, *, steps: int, precision: float | None = None) -> Tridiagonal:

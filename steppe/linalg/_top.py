@@ -1,10 +1,12 @@
 """The k algebraically largest eigenpairs of a symmetric operator, each with a certified interval."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from steppe import check
+from steppe._result import Result, Table, columns, panel, picture
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._extreme import EIGENVALUE
 from steppe.linalg._lanczos import Krylov, start
@@ -13,12 +15,23 @@ from steppe.linalg._probes import gaussian
 from steppe.linalg._subspace import Subspace, complement_upper, eigenvalue_upper
 
 
-@dataclass(frozen=True, eq=False)
-class Eigenpairs:
+@dataclass(frozen=True, eq=False, repr=False)
+class Eigenpairs(Result):
     """Eigenvalues in descending order, each with its interval, and orthonormal vectors as columns (p × k)."""
 
     estimates: tuple[Estimate, ...]
     vectors: Matrix
+
+    def table(self) -> Table:
+        """One row for each eigenvalue, the largest first."""
+        names = ("value", "lower", "upper")
+        return columns({name: [getattr(e, name) for e in self.estimates] for name in names})
+
+    def draw(self) -> Any:
+        table = self.table()
+        return picture(
+            "largest eigenvalues", [panel("number", np.arange(len(table["value"])), "λ", table, kind="points")]
+        )
 
 
 def top_eigenpairs(

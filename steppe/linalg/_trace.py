@@ -1,10 +1,12 @@
 """Trace and diagonal from random probes: Hutchinson, Hutch++, XTrace."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from steppe import check
+from steppe._result import Result, Table, panel, picture
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._operator import Matrix, Matvec, Operator, Vector, dimension, generator
 from steppe.linalg._probes import (
@@ -290,14 +292,22 @@ def xtrace(
     return Estimate(value, value - half, value + half, level, a.matvecs, converged=converged)
 
 
-@dataclass(frozen=True, eq=False)
-class Diagonal:
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagonal(Result):
     """diag A with the standard error of each entry; `converged` says whether ‖stderr‖ ≤ rtol ‖value‖."""
 
     value: Vector
     stderr: Vector
     matvecs: int
     converged: bool
+
+    def table(self) -> Table:
+        return {"entry": np.arange(len(self.value)), "value": self.value, "stderr": self.stderr}
+
+    def draw(self) -> Any:
+        return picture(
+            "diagonal", [panel("entry", np.arange(len(self.value)), "value", {"": self.value}, kind="points")]
+        )
 
 
 def diagonal(

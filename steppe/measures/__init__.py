@@ -3,6 +3,7 @@
 `top_eigenvalues` and `layer_norms` return several estimates; `density` and `kinks` return objects of their own.
 """
 
+from steppe._exports import exported as _exported
 from steppe.curvature._kinks import KinkedLayer as KinkedLayer
 from steppe.curvature._kinks import Kinks as Kinks
 from steppe.curvature._kinks import kinks as kinks
@@ -31,3 +32,5 @@ from steppe.measures._sharpness import sharpness as sharpness
 from steppe.measures._sharpness import spectral_norm as spectral_norm
 from steppe.measures._sharpness import top_eigenvalues as top_eigenvalues
 from steppe.measures._trace import trace as trace
+
+__dir__ = _exported(__name__)

@@ -15,7 +15,7 @@ from steppe.measures._policy import check_policy
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeasuredDensity(linalg.Density):
     """A `Density` of a curvature; `statistics` is "full batch", "frozen" or "chunks of k"."""
 

@@ -1,5 +1,6 @@
 """Networks: frozen callables `network(params, x)` that draw their own initial parameters with `init`."""
 
+from steppe._exports import exported as _exported
 from steppe.networks._architecture import Architecture as Architecture
 from steppe.networks._architecture import Built as Built
 from steppe.networks._architecture import build as build
@@ -27,3 +28,5 @@ from steppe.networks._transformer import Transformer as Transformer
 from steppe.networks._transformer import ViT as ViT
 from steppe.networks._transformer import vit_cifar as vit_cifar
 from steppe.networks._transformer import vit_mnist as vit_mnist
+
+__dir__ = _exported(__name__)

@@ -9,6 +9,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steppe import check
+from steppe.problem import Predict
 
 Params = dict[str, Any]
 
@@ -85,6 +86,14 @@ def check_parameterisation(parameterisation: Parameterisation) -> None:
     if not isinstance(parameterisation, Parameterisation):
         remedy = "Pass for example steppe.networks.mup."
         check.refuse("parameterisation", "a parameterisation of steppe.networks", parameterisation, remedy)
+
+
+class Freezable(abc.ABC):
+    """A network with batch statistics, which it can treat as constants."""
+
+    @abc.abstractmethod
+    def frozen(self) -> Predict:
+        """The same predictions, without derivatives of the statistics; itself if it has none."""
 
 
 def uniform(rng: np.random.Generator, shape: int | tuple[int, ...], bound: float, dtype: Any) -> NDArray[Any]:

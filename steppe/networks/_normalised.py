@@ -4,6 +4,7 @@ import abc
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -11,7 +12,7 @@ from jax.typing import ArrayLike
 
 from steppe import check
 from steppe.activations import Activation, relu
-from steppe.networks._layers import Params
+from steppe.networks._layers import Freezable, Params
 from steppe.networks._mlp import (
     ClosedForm,
     apply_first_layer,
@@ -20,6 +21,7 @@ from steppe.networks._mlp import (
     init_first_layer,
     init_weights,
 )
+from steppe.problem import Predict
 
 # The parameters and inputs that statistics are computed from.
 Source = tuple[Params, Array]
@@ -69,7 +71,7 @@ class TrainingInputs:
         return "TrainingInputs({} × {})".format(*self.array.shape)
 
 
-class OwnStatistics(abc.ABC):
+class OwnStatistics(Freezable):
     """A network that carries its training inputs and takes batch statistics from them, for any x."""
 
     train: TrainingInputs | Any
@@ -80,6 +82,20 @@ class OwnStatistics(abc.ABC):
 
     def __call__(self, params: Params, x: Array) -> Array:
         return self.forward(params, x)
+
+    def frozen(self) -> Predict:
+        return _ConstantStatistics(self)
+
+
+@dataclass(frozen=True)
+class _ConstantStatistics:
+    """A network that carries its training inputs, with their statistics held constant."""
+
+    network: OwnStatistics
+
+    def __call__(self, params: Params, x: Array) -> Array:
+        inputs = jnp.asarray(self.network.train.array, x.dtype)
+        return self.network.forward(params, x, (jax.lax.stop_gradient(params), inputs))
 
 
 class Derivatives(NamedTuple):

@@ -1,6 +1,8 @@
 """Learning-rate sweeps across the critical rate, on any problem: what decides where gradient descent ends."""
 
+from steppe._exports import exported as _exported
 from steppe.rates._critical import Critical as Critical
+from steppe.rates._critical import CriticalRates as CriticalRates
 from steppe.rates._critical import Followed as Followed
 from steppe.rates._critical import critical_rate as critical_rate
 from steppe.rates._descent import Descent as Descent
@@ -22,3 +24,5 @@ from steppe.rates._sweep import Plan as Plan
 from steppe.rates._sweep import Sweep as Sweep
 from steppe.rates._sweep import smoothed_maximum as smoothed_maximum
 from steppe.rates._sweep import sweep as sweep
+
+__dir__ = _exported(__name__)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from steppe import check, linalg, until, when
 from steppe._random import seed
+from steppe._result import Result, Table, columns, panel, picture
 from steppe.curvature import hessian
 from steppe.dynamics import Checkpoint, Flow, Progress, Run, run
 from steppe.estimate import Accuracy, Estimate
@@ -31,8 +32,8 @@ _LOOKS = when.logarithmic(per_decade=116)
 _RTOL = 3e-3
 
 
-@dataclass(frozen=True)
-class Critical:
+@dataclass(frozen=True, repr=False)
+class Critical(Result):
     """The flow from the start to one loss ε: `w` there, its sharpness, and s_GF, the largest on the way.
 
     `outcome` is `reached`. If the flow ended earlier, it is `stalled`, `exhausted` or `diverged`, and s_GF is the
@@ -78,11 +79,41 @@ class Critical:
         grid = low + step * np.arange(-below, points + beyond + 1)
         return grid[grid > 1e-9 * step]  # without a first rate that is 0 up to rounding
 
+    def table(self) -> Table:
+        """One row: the loss, η_c and the other numbers."""
+        return CriticalRates([self]).table()
+
+    def draw(self) -> Any:
+        return CriticalRates([self]).draw()
+
     def _refuse_flat(self) -> None:
         """A flow without positive curvature has no critical rate; if its loss is not finite, none is known."""
         if not 0 < self.largest_sharpness < np.inf:
             remedy = "Start where there is curvature, follow the flow to a lower loss, or choose the rates yourself."
             check.refuse("s_GF", "a finite number > 0 for a grid of rates", self.largest_sharpness, remedy)
+
+
+_NUMBERS = ("loss", "time", "sharpness", "initial_sharpness", "largest_sharpness")
+
+
+class CriticalRates(Result, tuple[Critical, ...]):
+    """The critical rates of one flow, the largest loss first."""
+
+    def table(self) -> Table:
+        """One row for each loss."""
+        found = {"loss": [c.loss for c in self], "outcome": [c.outcome for c in self], "rate": [c.rate for c in self]}
+        rest = {name: [getattr(c, name) for c in self] for name in (*_NUMBERS[1:], "gradients")}
+        return columns(found | rest)
+
+    def draw(self) -> Any:
+        """Sharpness where each loss was reached, the largest until then, and that of the start."""
+        table = self.table()
+        lines = {
+            "at this loss": table["sharpness"], "largest so far": table["largest_sharpness"],
+            "at the start": table["initial_sharpness"],
+        }  # fmt: skip
+        rates = panel("loss", table["loss"], "critical rate η_c", {"": table["rate"]}, kind="points")
+        return picture("gradient flow", [panel("loss", table["loss"], "sharpness λ_max", lines, kind="points"), rates])
 
 
 _ARRAYS = ("vectors", "values", "watch", "before")
@@ -131,10 +162,7 @@ class Followed:
         return Followed(replace(self.tracker, calls=calls, **state), products)
 
 
-_NUMBERS = ("loss", "time", "sharpness", "initial_sharpness", "largest_sharpness")
-
-
-def critical_arrays(critical: tuple[Critical, ...]) -> dict[str, NDArray[Any]]:
+def critical_arrays(critical: Sequence[Critical]) -> dict[str, NDArray[Any]]:
     """The results of a flow as arrays, for a checkpoint or a store."""
     if not critical:
         return {}
@@ -145,12 +173,12 @@ def critical_arrays(critical: tuple[Critical, ...]) -> dict[str, NDArray[Any]]:
     }
 
 
-def restored_critical(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> tuple[Critical, ...]:
+def restored_critical(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> CriticalRates:
     """The results that `critical_arrays` saved; none if nothing was saved."""
     if f"{prefix}flow.w" not in arrays:
-        return ()
+        return CriticalRates()
     rows = zip(*(arrays[f"{prefix}flow.{name}"] for name in ("numbers", "counts", "w")), strict=True)
-    return tuple(
+    return CriticalRates(
         Critical(
             **dict(zip(_NUMBERS, numbers.tolist(), strict=True)), gradients=int(counts[0]),
             outcome=OUTCOMES[int(counts[1])], w=jnp.asarray(w),
@@ -230,7 +258,7 @@ def critical_rate(
     checkpoint: Checkpoint | None = None,
     progress: Callable[[Progress], None] | None = None,
     key: int | Array = 0,
-) -> tuple[Critical, ...]:
+) -> CriticalRates:
     """s₀, s_GF and η_c = 2/s_GF for each of the losses, the largest first, from one gradient flow that starts at w.
 
     The sharpness is measured along the flow (default rtol 3e-3): whenever the number of steps has grown by 2%, and
@@ -269,10 +297,10 @@ def critical_rate(
         )  # fmt: skip
         found.append(_after(leg, goal, before))
         if legs is not None:
-            legs.done = tuple(found)
+            legs.done = CriticalRates(found)
         if leg.outcome != "reached":
             break
-    return tuple(found)
+    return CriticalRates(found)
 
 
 def _after(leg: Run, goal: float, before: Critical | None) -> Critical:

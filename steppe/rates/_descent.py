@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from steppe._result import Result, Table, columns, panel, picture
 from steppe.dynamics import GD
 from steppe.dynamics._base import many_steps
 from steppe.outcome import OUTCOMES, Halt, Outcome
@@ -51,12 +52,12 @@ class Reached:
 
     goal: float
     step: int
-    w: Array
-    centre: Array
+    w: Array = field(repr=False)
+    centre: Array = field(repr=False)
 
 
-@dataclass(frozen=True)
-class Descent:
+@dataclass(frozen=True, repr=False)
+class Descent(Result):
     """Gradient descent at one rate: why it ended, the goals it reached, and what was recorded on the way.
 
     `records` has the columns step, loss, sharpness, l1, l2, distance_l1 and distance_l2 (to the start). Sharpness is
@@ -69,7 +70,23 @@ class Descent:
     gradients: int
     products: int
     reached: tuple[Reached, ...]
-    records: dict[str, NDArray[Any]] = field(repr=False)
+    records: Table
+
+    def table(self) -> Table:
+        """What was recorded, one row a moment."""
+        return columns(self.records)
+
+    def draw(self) -> Any:
+        """Loss, sharpness and norms against the steps; 2/η is where gradient descent becomes unstable."""
+        step, sharpness = self.records["step"], self.records["sharpness"]
+        known = np.isfinite(sharpness)
+        limit = np.full(int(known.sum()), 2 / self.lr)
+        panels = [
+            panel("step", step, "loss", {"": self.records["loss"]}),
+            panel("step", step[known], "sharpness λ_max", {"sharpness": sharpness[known], "2/η": limit}),
+            panel("step", step, "norm of w", {name: self.records[name] for name in ("l1", "l2")}),
+        ]
+        return picture(f"η = {self.lr:.4g}: {self.outcome} after {self.steps:,} steps", panels)
 
 
 def spread(step: int) -> int:

@@ -24,18 +24,21 @@ Table = Mapping[str, NDArray[Any]]
 
 
 def draw(found: Sweep, stem: str | Path, *, goal: float | None = None) -> list[Path]:
-    """Writes stem.png, stem.pdf and stem.json: sharpness, ℓ1 norm, test loss where there is test data, and iterations
-    of the ends at `goal` (default: the last)."""
+    """Writes the picture of `Sweep.draw` and its numbers: stem.png, stem.pdf and stem.json."""
     from steppe import figures
 
     if not isinstance(found, Sweep):
         check.refuse("found", "a sweep", found, "Pass what steppe.rates.sweep(problem) returns.")
+    drawn = numbers(found, goal)
+    return figures.save(figures.rates(drawn), drawn, Path(stem))
+
+
+def numbers(found: Sweep, goal: float | None) -> dict[str, Any]:
     last = float(found.ends["goal"].min()) if goal is None else goal
     ends = found.at(last)
     flows = [k for k, loss in enumerate(found.flow.get("goal", ())) if np.isclose(loss, last, rtol=1e-9, atol=0)]
     flow = {name: float(column[k]) for k in flows for name, column in found.flow.items()}
-    numbers = figure({name: column[ends["outcome"] == 0] for name, column in ends.items()}, flow, last)
-    return figures.save(figures.rates(numbers), numbers, Path(stem))
+    return figure({name: column[ends["outcome"] == 0] for name, column in ends.items()}, flow, last)
 
 
 def figure(table: Table, flow: Mapping[str, float], goal: float) -> dict[str, Any]:

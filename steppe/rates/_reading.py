@@ -1,7 +1,7 @@
 """Reading a sweep: the corner where sharpness leaves its plateau, the U-shape of the test loss, a summary."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steppe import check
+from steppe._result import Result, Table, columns, panel, picture
 
 # Candidates for the corner between two neighbouring rates.
 _PLACES = 50
@@ -29,8 +30,8 @@ _KINDS = {"sharpness": "sharpness at the end", "smoothed_sharpness": "its smooth
 Mark = Literal["✓", "(✓)", "(×)", "×"]
 
 
-@dataclass(frozen=True)
-class Transition:
+@dataclass(frozen=True, repr=False)
+class Transition(Result):
     """The rate at which values leave their plateau, with lower ≤ truth ≤ upper at the stated confidence.
 
     `level` is the value before that corner, `slope` that of log values in log rate after it: −1 if they follow 2/η.
@@ -44,6 +45,16 @@ class Transition:
     level: float
     slope: float
     found: bool
+
+    def table(self) -> Table:
+        return columns({name: [value] for name, value in asdict(self).items()})
+
+    def draw(self) -> Any:
+        """The fitted line: constant up to the corner, a power of the rate after it."""
+        rates = self.rate * np.geomspace(0.25, 4, 41)
+        line = self.level * np.maximum(1.0, rates / self.rate) ** self.slope
+        title = f"corner at η = {self.rate:.4g}" if self.found else "no corner"
+        return picture(title, [panel("learning rate η", rates, "fitted value", {"": line})])
 
 
 def transition(rates: ArrayLike, values: ArrayLike, *, confidence: float = 0.95) -> Transition:
@@ -112,8 +123,8 @@ def _hinges(x: NDArray[Any], y: NDArray[Any], corners: NDArray[Any]) -> tuple[ND
     return rss, levels, slopes
 
 
-@dataclass(frozen=True)
-class UShape:
+@dataclass(frozen=True, repr=False)
+class UShape(Result):
     """Whether a curve is U-shaped. It rises by `left` and `right` from its bottom; `jitter` is the noise of a point."""
 
     mark: Mark
@@ -121,6 +132,14 @@ class UShape:
     left: float
     right: float
     jitter: float
+
+    def table(self) -> Table:
+        return columns({name: [value] for name, value in asdict(self).items()})
+
+    def draw(self) -> Any:
+        """The rises from the bottom to both ends, with the jitter that they must exceed."""
+        rises = {"rise": [self.left, 0.0, self.right], "limit of the jitter": [SIGMAS * self.jitter] * 3}
+        return picture(f"U-shape {self.mark}", [panel("left end, bottom, right end", np.arange(3), "value", rises)])
 
 
 def u_shape(values: ArrayLike) -> UShape:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from steppe import check
 from steppe._random import seed
+from steppe._result import Result, Table
 from steppe.dynamics import Checkpoint, Flow, Progress
 from steppe.outcome import OUTCOMES, Outcome
 from steppe.problem import Problem
@@ -30,8 +31,6 @@ _MOST_BEYOND = 40
 WINDOW = 0.05
 
 _ALONG = ("steps", "largest_sharpness", "smoothed_sharpness")
-
-Table = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -206,8 +205,8 @@ def stacked(rows: Iterable[dict[str, float]]) -> Table:
     return {name: np.array([row.get(name, np.nan) for row in rows], dtype=float) for name in names}
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, repr=False)
+class Sweep(Result):
     """Gradient descent at every rate, and all that was measured at its ends.
 
     `critical` holds the flow to each goal; it is empty if no flow was run. `ends` has a row for each rate and goal,
@@ -226,6 +225,18 @@ class Sweep:
             known = ", ".join(f"{g:g}" for g in np.unique(self.ends["goal"])[::-1])
             check.refuse("goal", "one of the sweep", goal, f"Its goals are {known}.")
         return {name: column[rows] for name, column in self.ends.items()}
+
+    def table(self) -> Table:
+        """All that was measured, one row for each rate and goal."""
+        return self.ends | {"outcome": np.array([OUTCOMES[int(k)] for k in self.ends["outcome"]])}
+
+    def draw(self, goal: float | None = None) -> Any:
+        """Sharpness, ℓ1 norm, test loss where there is test data, and iterations of the ends at `goal` (default: the
+        last)."""
+        from steppe import figures
+        from steppe.rates._draw import numbers
+
+        return figures.rates(numbers(self, goal))
 
 
 def sweep(

@@ -4,13 +4,17 @@
     runs/.work/<hash>/                 of a run under way: its lock, checkpoint and unfinished folder
 
 A folder that exists is whole: it is written in `.work`, synced and renamed. spec.json holds the sha256 of each other
-file and of itself, so that the store finds a damaged file and names it.
+file and of itself, and the version of steppe, so that the store finds a damaged file, a folder under another run's name
+and a run of another version.
 """
 
-from steppe.store._files import Checkpoint as Checkpoint
+from steppe._exports import exported as _exported
+from steppe.store._checkpoint import Checkpoint as Checkpoint
 from steppe.store._files import StoreError as StoreError
 from steppe.store._spec import address as address
 from steppe.store._spec import canonical as canonical
 from steppe.store._store import Computed as Computed
 from steppe.store._store import Entry as Entry
 from steppe.store._store import Store as Store
+
+__dir__ = _exported(__name__)

@@ -1,22 +1,24 @@
-"""The files of a run: curves, parameters, result and checkpoint, each with a checksum."""
+"""The files of a run: curves, parameters, result and spec, each with a checksum."""
 
 import contextlib
 import hashlib
 import json
 import os
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from steppe.store._spec import dumps
+from steppe.store._spec import address_of, dumps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Arrays = Mapping[str, "NDArray[Any]"]
 DATA_FILES = ("curves.parquet", "params.safetensors", "result.json")
-_DIGEST = 32  # bytes of the sha256 in front of a checkpoint
+T = TypeVar("T")
+
+# A spec.json is a few kilobytes. More than this is no spec, and is not read into memory.
+_LARGEST_SPEC = 1 << 24
 
 
 class StoreError(RuntimeError):
@@ -69,12 +71,14 @@ def write_safetensors(path: Path, arrays: Arrays) -> None:
     path.write_bytes(tensor_bytes(arrays))
 
 
-def tensor_bytes(arrays: Arrays) -> bytes:
+def tensor_bytes(arrays: Arrays, notes: Mapping[str, str] | None = None) -> bytes:
+    """Arrays as a safetensors file, with notes in its header."""
     import numpy as np
     from safetensors.numpy import save
 
     # ascontiguousarray alone turns a number into a vector.
-    return save({name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()})
+    plain = {name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in arrays.items()}
+    return save(plain, dict(notes) if notes else None)
 
 
 def write_about(folder: Path, about: Mapping[str, Any]) -> None:
@@ -84,30 +88,66 @@ def write_about(folder: Path, about: Mapping[str, Any]) -> None:
 
 
 def verified_about(folder: Path) -> dict[str, Any]:
-    """The contents of spec.json. Raises StoreError if any file of the folder is missing or damaged."""
-    remedy = f"Compute it again with --recompute, or remove it: steppe runs remove {folder.name}"
+    """The contents of spec.json. Raises StoreError if a file is missing or damaged, or the run is another one."""
+    path = folder / "spec.json"
     try:
-        about = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+        about = json.loads(_regular(path, _LARGEST_SPEC))
         whole = about.pop("seal") == seal(about)
-        digests = about["files"]
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
-        whole, about, digests = False, {}, {}
+        id, digests, _ = address_of(about["spec"]), about["files"], about["versions"]["steppe"]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        whole, about, id, digests = False, {}, "", {}
     if not whole:
-        raise StoreError(f"{folder / 'spec.json'} is missing or damaged. {remedy}")
+        raise damaged(path)
+    if id != folder.name:
+        raise StoreError(
+            f"{folder} holds the run {id}: somebody renamed or copied the folder. "
+            f"Rename it to {id}, or remove it: steppe runs remove {folder.name}"
+        )
     for name in DATA_FILES:
-        path = folder / name
-        if not path.is_file() or sha256(path) != digests.get(name):
-            raise StoreError(f"{path} is missing or damaged: its sha256 differs from the recorded one. {remedy}")
+        read_verified(folder / name, digests.get(name), lambda _: None)
     return about
+
+
+def read_verified(path: Path, digest: str | None, read: Callable[[Path], T]) -> T:
+    """`read(path)` of a file with this sha256. The file is hashed after it was read, so that no change goes unseen."""
+    if not path.is_file():  # a FIFO would block, and a device may have no end
+        raise damaged(path)
+    try:
+        found, error = read(path), None
+    except Exception as raised:
+        error = raised
+    if sha256(path) != digest:
+        raise damaged(path) from error
+    if error is not None:
+        raise error
+    return found
+
+
+def damaged(path: Path) -> StoreError:
+    return StoreError(
+        f"{path} is missing or damaged, or has changed while it was read. "
+        f"Compute the run again with --recompute, or remove it: steppe runs remove {path.parent.name}"
+    )
+
+
+def _regular(path: Path, largest: int) -> bytes:
+    """The bytes of a regular file that is not too large."""
+    if not path.is_file() or path.stat().st_size > largest:
+        raise ValueError(path)
+    return path.read_bytes()
 
 
 def seal(about: Mapping[str, Any]) -> str:
     return hashlib.sha256(dumps(about).encode()).hexdigest()
 
 
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def sha256(path: Path) -> str | None:
+    """None if the file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
 
 
 def sync(path: Path) -> None:
@@ -116,57 +156,3 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-class Checkpoint:
-    """Named arrays on disk, from which a killed run continues. A save replaces all of them or none."""
-
-    def __init__(self, path: Path, every_seconds: float):
-        self.path, self.every = path, every_seconds
-        self.saved_at = self.started = time.monotonic()
-        self.seconds_before = 0.0
-
-    def __repr__(self) -> str:
-        return f"the checkpoint {self.path}"
-
-    @property
-    def seconds(self) -> float:
-        """Seconds spent on the run so far, in this process and in earlier ones."""
-        return self.seconds_before + time.monotonic() - self.started
-
-    def due(self) -> bool:
-        """Whether the last save is long enough ago for another one."""
-        return time.monotonic() - self.saved_at >= self.every
-
-    def load(self) -> "dict[str, NDArray[Any]] | None":
-        """The arrays of the last save, or None if there are none or they are damaged. Then the run starts again."""
-        from safetensors.numpy import load
-
-        with disk_errors(self.path.parent, "read"):
-            blob = self.path.read_bytes() if self.path.exists() else b""
-        if len(blob) <= _DIGEST or hashlib.sha256(blob[_DIGEST:]).digest() != blob[:_DIGEST]:
-            return None
-        arrays: dict[str, NDArray[Any]] = load(blob[_DIGEST:])
-        self.seconds_before = float(arrays.pop("seconds")[0])
-        return arrays
-
-    def save(self, arrays: Arrays) -> None:
-        import numpy as np
-
-        body = tensor_bytes({**arrays, "seconds": np.array([self.seconds])})
-        fresh = self.path.with_suffix(".new")
-        with disk_errors(self.path.parent, "write"):
-            try:
-                with fresh.open("wb") as file:
-                    file.write(hashlib.sha256(body).digest() + body)
-                    file.flush()
-                    os.fsync(file.fileno())
-                fresh.replace(self.path)
-            except OSError:
-                fresh.unlink(missing_ok=True)
-                raise
-        self.saved_at = time.monotonic()
-
-    def clear(self) -> None:
-        for path in (self.path, self.path.with_suffix(".new")):
-            path.unlink(missing_ok=True)

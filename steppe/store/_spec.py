@@ -25,7 +25,12 @@ def canonical(spec: Any) -> dict[str, Any]:
 
 def address(spec: Any) -> str:
     """The folder name of a spec: the first 20 hex digits of the sha256 of its canonical JSON."""
-    return hashlib.sha256(dumps(canonical(spec)).encode()).hexdigest()[:_DIGITS]
+    return address_of(canonical(spec))
+
+
+def address_of(canonical: Mapping[str, Any]) -> str:
+    """The address of a spec that is plain JSON already, as in a run's spec.json."""
+    return hashlib.sha256(dumps(canonical).encode()).hexdigest()[:_DIGITS]
 
 
 def is_address(name: str) -> bool:

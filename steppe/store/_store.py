@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steppe.store._checkpoint import Checkpoint
 from steppe.store._files import (
     Arrays,
-    Checkpoint,
     StoreError,
     disk_errors,
     read_parquet,
+    read_verified,
     sync,
     verified_about,
     write_about,
@@ -30,6 +31,9 @@ from steppe.store._spec import address, canonical, dumps, is_address, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+# While a run is replaced, its old folder has this name in `.work`.
+_REPLACED = "replaced"
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Computed:
 
 @dataclass(frozen=True)
 class Entry:
-    """A finished run on disk. Its files were verified when it was opened."""
+    """A finished run on disk. Its files are verified when it is opened, and again when they are read."""
 
     folder: Path
     about: Mapping[str, Any]
@@ -57,8 +61,13 @@ class Entry:
         return self.about["spec"]
 
     @property
+    def version(self) -> str:
+        """The version of steppe that computed the run."""
+        return self.about["versions"]["steppe"]
+
+    @property
     def result(self) -> dict[str, Any]:
-        return json.loads((self.folder / "result.json").read_text(encoding="utf-8"))
+        return self._read("result.json", lambda path: json.loads(path.read_text(encoding="utf-8")))
 
     @property
     def curves(self) -> "dict[str, NDArray[Any]]":
@@ -67,7 +76,7 @@ class Entry:
 
     @functools.cached_property
     def _columns(self) -> "dict[str, NDArray[Any]]":
-        columns = read_parquet(self.folder / "curves.parquet")
+        columns = self._read("curves.parquet", read_parquet)
         for column in columns.values():
             column.flags.writeable = False
         return columns
@@ -76,7 +85,10 @@ class Entry:
     def params(self) -> "dict[str, NDArray[Any]]":
         from safetensors.numpy import load_file
 
-        return load_file(self.folder / "params.safetensors")
+        return self._read("params.safetensors", load_file)
+
+    def _read(self, name: str, read: Callable[[Path], Any]) -> Any:
+        return read_verified(self.folder / name, self.about["files"][name], read)
 
 
 class Store:
@@ -87,30 +99,52 @@ class Store:
         self.checkpoint_seconds = checkpoint_seconds
 
     def get(self, spec: Any) -> Entry | None:
-        """The finished run of a spec, or None. Raises StoreError if one of its files is damaged."""
-        id = address(spec)
-        return self.open(id) if (self.root / id).exists() else None
+        """The finished run of a spec, or None. Raises StoreError if one of its files is damaged.
+
+        A run of another version of steppe is returned only if SAME_RESULTS of the spec's class lists that version.
+        """
+        entry = self._find(address(spec))
+        usable = {_version(), *getattr(spec, "SAME_RESULTS", ())}
+        return entry if entry is not None and entry.version in usable else None
 
     def open(self, id: str) -> Entry:
-        """The finished run with this address."""
-        if not self._folder(id).is_dir():
+        """The finished run with this address, of any version of steppe."""
+        entry = self._find(id)
+        if entry is None:
             raise StoreError(f"no run {id!r} in {self.root}. `steppe runs list` shows all runs.")
-        return Entry(self._folder(id), verified_about(self._folder(id)))
+        return entry
 
     def ids(self) -> list[str]:
         """The addresses of all runs, also of damaged ones."""
-        return sorted(p.name for p in self.root.glob("*") if p.is_dir() and is_address(p.name))
+        replaced = {p.parent.name for p in self.root.glob(f".work/*/{_REPLACED}")}
+        return sorted(replaced | {p.name for p in self.root.glob("*") if is_address(p.name)})
 
     def remove(self, id: str) -> None:
         """Remove a run, whole or damaged, and the checkpoint of an unfinished one."""
         with self._lock(id), disk_errors(self.root, "remove"):
-            if self._folder(id).exists():
+            if os.path.lexists(self._folder(id)):
                 # Renamed first, so that a reader sees the whole run or none of it.
                 removed = self.root / ".work" / id / "removed"
-                shutil.rmtree(removed, ignore_errors=True)
+                _delete(removed)
                 self._folder(id).rename(removed)
-                shutil.rmtree(removed)
+                _delete(removed)
             self._checkpoint(id).clear()
+
+    def _find(self, id: str) -> Entry | None:
+        folder, seen = self._folder(id), None
+        while True:
+            if not os.path.lexists(folder):
+                if not (self.root / ".work" / id / _REPLACED).exists():
+                    return None
+                with self._lock(id):  # waits for the replacement, or undoes one that was killed
+                    pass
+            try:
+                return Entry(folder, verified_about(folder))
+            except StoreError:
+                # The run may have been replaced while it was read. If not, it is damaged.
+                if (now := _identity(folder)) is not None and now == seen:
+                    raise
+                seen = now
 
     def compute(
         self,
@@ -122,17 +156,16 @@ class Store:
     ) -> Entry:
         """The run of `spec`. If it is not in the store, `work(checkpoint)` computes it, from its checkpoint on.
 
+        With `recompute` it is computed in any case; the run in the store stays until the new one replaces it.
         If two processes ask for the same run, one of them computes it. The other one calls `waiting`, waits, and reads.
         """
         id = address(spec)
-        if recompute:
-            self.remove(id)
-        elif (found := self.get(spec)) is not None:
+        if not recompute and (found := self.get(spec)) is not None:
             return found
         with self._lock(id, waiting):
-            if (found := self.get(spec)) is not None:
+            if not recompute and (found := self.get(spec)) is not None:
                 return found
-            checkpoint = self._checkpoint(id)
+            checkpoint = self._checkpoint(id, recompute="yes") if recompute else self._checkpoint(id)
             computed = work(checkpoint)
             with disk_errors(self.root, "write"):
                 self._publish(id, spec, computed, checkpoint.seconds)
@@ -141,8 +174,8 @@ class Store:
 
     def _publish(self, id: str, spec: Any, computed: Computed, seconds: float) -> None:
         """Write all files to a temporary folder, sync them, and rename the folder."""
-        folder = self.root / ".work" / id / "finished"
-        shutil.rmtree(folder, ignore_errors=True)
+        folder, replaced = (self.root / ".work" / id / name for name in ("finished", _REPLACED))
+        _delete(folder)
         folder.mkdir(parents=True)
         try:
             write_parquet(folder / "curves.parquet", computed.curves)
@@ -158,19 +191,34 @@ class Store:
             write_about(folder, about)
             for path in (*folder.iterdir(), folder):
                 sync(path)
+            if os.path.lexists(self.root / id):
+                (self.root / id).rename(replaced)
             folder.rename(self.root / id)
             sync(self.root)
+            _delete(replaced)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self._undo_replacement(id)
+                _delete(folder)
             raise
+
+    def _undo_replacement(self, id: str) -> None:
+        """After a kill or an error between the two renames of a replacement, the old run gets its name back."""
+        replaced = self.root / ".work" / id / _REPLACED
+        if os.path.lexists(replaced):
+            if os.path.lexists(self.root / id):
+                _delete(replaced)
+            else:
+                replaced.rename(self.root / id)
 
     def _folder(self, id: str) -> Path:
         if not id or id != Path(id).name or id.startswith("."):
             raise StoreError(f"{id!r} is not the name of a run. `steppe runs list` shows all runs.")
         return self.root / id
 
-    def _checkpoint(self, id: str) -> Checkpoint:
-        return Checkpoint(self.root / ".work" / id / "checkpoint.safetensors", self.checkpoint_seconds)
+    def _checkpoint(self, id: str, **more: str) -> Checkpoint:
+        path = self.root / ".work" / id / "checkpoint.safetensors"
+        return Checkpoint(path, self.checkpoint_seconds, {"run": id, "steppe": _version(), **more})
 
     @contextlib.contextmanager
     def _lock(self, id: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
@@ -187,14 +235,36 @@ class Store:
                 waiting()
                 lock.acquire(poll_interval=0.2)
         try:
+            self._undo_replacement(id)
             yield
         finally:
             lock.release()
 
 
+def _identity(folder: Path) -> tuple[int, ...] | None:
+    """Differs between a folder and the one that replaces it."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+def _delete(path: Path) -> None:
+    """Remove a folder with its contents, a file or a link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _version() -> str:
+    from steppe import __version__
+
+    return __version__
+
+
 def _versions() -> dict[str, str]:
-    packages = ("steppe", "jax", "jaxlib", "numba", "numpy", "scipy")
-    return {
-        "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in packages},
-    }
+    packages = ("jax", "jaxlib", "numba", "numpy", "scipy")
+    found = {name: importlib.metadata.version(name) for name in packages}
+    return {"python": platform.python_version(), "steppe": _version(), **found}

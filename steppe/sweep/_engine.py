@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -20,8 +21,8 @@ from steppe.sweep._composite import is_composite
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-State = Literal["running", "waiting", "done", "failed"]
-# Called with a run's address, its state, and news: a Progress, an error message, or None.
+State = Literal["stored", "running", "waiting", "done", "failed"]
+# Called with a run's address, its state, and news: a Progress, a message, or None.
 Watch = Callable[[str, State, Any], None]
 
 # Fresh processes: a forked one would inherit the threads of JAX in an unusable state.
@@ -33,6 +34,10 @@ _PARENT_SECONDS, _CHECKPOINT_SECONDS = 1.0, 60.0
 
 class Interrupted(Exception):  # noqa: N818 (asked for, not an error)
     """The run stopped on request. What it had done is in its checkpoint."""
+
+
+class WorkerDiedError(RuntimeError):
+    """A process that computed something was killed from outside. The message says what to do."""
 
 
 class Ended(NamedTuple):
@@ -93,41 +98,57 @@ class Processes:
         self.store, self.recompute = store, recompute
         self.news, self.cancelled = SPAWN.Queue(), SPAWN.Event()
         self.under_way: dict[Future[None], str] = {}
-        self.reader = threading.Thread(target=_relay, args=(self.news, watch), daemon=True)
+        self.begun: set[str] = set()
+        self.reader = threading.Thread(target=self._relay, args=(watch,), daemon=True)
         self.reader.start()
         self.pool = ProcessPoolExecutor(workers, SPAWN, _start_worker, (self.news, self.cancelled, os.getpid()))
 
     def submit(self, spec: Any) -> None:
-        self.under_way[self.pool.submit(_work, spec, self.store, self.recompute)] = address(spec)
+        with _told_of_killed_workers():
+            self.under_way[self.pool.submit(_work, spec, self.store, self.recompute)] = address(spec)
 
     def wait(self) -> list[Ended]:
         done = wait(self.under_way, return_when=FIRST_COMPLETED).done
-        ended = [Ended(self.under_way.pop(future), future.exception()) for future in done]
-        for id, error in ended:
-            self.news.put(_news(id, error))  # behind what the run itself has sent
+        ended = []
+        for future in done:
+            id, error = self.under_way.pop(future), future.exception()
+            if isinstance(error, BrokenProcessPool):
+                error = WorkerDiedError(_KILLED)
+            ended.append(Ended(id, error))
+            # Behind what the run itself has sent. A killed worker ends the queued runs too: no news of them.
+            if id in self.begun or error is None:
+                self.news.put(_news(id, error))
         return ended
 
     def cancel(self) -> None:
         self.cancelled.set()
 
     def close(self) -> None:
-        self.pool.shutdown()
+        _close(self.pool, kill=bool(self.under_way))
         self.news.put(None)
         self.reader.join()
+
+    def _relay(self, watch: Watch) -> None:
+        while (message := self.news.get()) is not None:
+            self.begun.add(message[0])
+            watch(*message)
 
 
 def compute(spec: Any, store: Store, *, recompute: bool, cancelled: Callable[[], bool], watch: Watch) -> None:
     """Compute one run into the store, here and now; read nothing if it is there already."""
     id = address(spec)
 
+    def tell(news: Any) -> None:
+        watch(id, "running", news)
+
     def work(checkpoint: Any) -> Computed:
         if is_composite(spec):
             return spec.compose(store.get)
-        return spec.compute(_Cancellable(checkpoint, cancelled), lambda news: watch(id, "running", news))
+        return spec.compute(_Cancellable(checkpoint, cancelled, tell), tell)
 
     if cancelled():
         raise Interrupted
-    watch(id, "running", None)
+    tell(None)
     store.compute(spec, work, recompute=recompute, waiting=lambda: watch(id, "waiting", None))
 
 
@@ -139,13 +160,19 @@ def _news(id: str, error: BaseException | None) -> tuple[str, State, str | None]
 
 
 class _Cancellable:
-    """A checkpoint that is due at once when the run is cancelled, and ends the run once it is saved."""
+    """A checkpoint that is due at once when the run is cancelled, and ends the run once it is saved.
 
-    def __init__(self, inner: Any, cancelled: Callable[[], bool]):
-        self.inner, self.cancelled = inner, cancelled
+    It tells if a checkpoint is there that cannot be used.
+    """
+
+    def __init__(self, inner: Any, cancelled: Callable[[], bool], tell: Callable[[str], None]):
+        self.inner, self.cancelled, self.tell = inner, cancelled, tell
 
     def load(self) -> Any:
-        return self.inner.load()
+        arrays = self.inner.load()
+        if self.inner.ignored:
+            self.tell(self.inner.ignored)
+        return arrays
 
     def due(self) -> bool:
         return self.cancelled() or self.inner.due()
@@ -156,22 +183,19 @@ class _Cancellable:
             raise Interrupted
 
 
-def _relay(news: Any, watch: Watch) -> None:
-    while (message := news.get()) is not None:
-        watch(*message)
-
-
 _worker: dict[str, Any] = {}
 
 
 def _start_worker(news: Any, cancelled: Any, parent: int) -> None:
-    _worker.update(news=news, cancelled=cancelled)
+    _worker.update(news=news, cancelled=cancelled, stopped=False)
     _start_process(parent)
+    signal.signal(signal.SIGTERM, lambda signum, frame: _worker.update(stopped=True))
 
 
 def _start_process(parent: int) -> None:
     """Ctrl-C reaches the parent, which cancels; a worker ignores it. A worker does not outlive its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _worker.update(parent=parent, idle=threading.Event())
     _worker["idle"].set()
     threading.Thread(target=_exit_with_parent, daemon=True).start()
@@ -187,7 +211,7 @@ def _exit_with_parent() -> None:
 
 def _work(spec: Any, store: Store, recompute: bool) -> None:
     def cancelled() -> bool:
-        return _worker["cancelled"].is_set() or os.getppid() != _worker["parent"]
+        return _worker["stopped"] or _worker["cancelled"].is_set() or os.getppid() != _worker["parent"]
 
     def watch(*message: Any) -> None:
         _worker["news"].put(message)
@@ -213,8 +237,38 @@ def map_processes(
     if workers <= 1:
         yield from map(function, items)
         return
-    with one_thread_each(), ProcessPoolExecutor(workers, SPAWN, _start_process, (os.getpid(),)) as pool:
-        yield from pool.map(function, items)
+    with one_thread_each():
+        pool = ProcessPoolExecutor(workers, SPAWN, _start_process, (os.getpid(),))
+        whole = False
+        try:
+            with _told_of_killed_workers():
+                yield from pool.map(function, items)
+            whole = True
+        finally:
+            _close(pool, kill=not whole)
+
+
+# Whoever sees this has lost nothing but time.
+_KILLED = (
+    "a process that this command had started was killed from outside, probably because memory ran out. Finished runs "
+    "are in the store, and the others have checkpoints: the same command goes on. Fewer --workers need less memory."
+)
+
+
+@contextmanager
+def _told_of_killed_workers() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise WorkerDiedError(_KILLED) from error
+
+
+def _close(pool: ProcessPoolExecutor, *, kill: bool) -> None:
+    """Wait for the workers, or kill them: then nobody waits for what they compute."""
+    if kill:
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+    pool.shutdown(cancel_futures=True)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ def execute(
     watch: Watch = lambda id, state, news: None,
     engine: Callable[[], Engine] | None = None,
 ) -> list[Entry]:
-    """The runs of `specs`, in their order. `watch(id, state, news)` is called with progress and errors.
+    """The runs of `specs`, in their order. `watch(id, state, news)` hears of stored runs, of progress and of errors.
 
     The engine is processes of this machine, one for each core or as many as `workers` says; `engine` makes another
     one. The results do not depend on the engine or on `workers`. Ctrl-C or SIGTERM saves checkpoints and raises
@@ -29,6 +29,8 @@ def execute(
     """
     pending = _Pending(specs, store, recompute=recompute)
     first, workers = pending.ready(), workers or os.cpu_count() or 1
+    for id in pending.wanted.keys() & pending.entries.keys():
+        watch(id, "stored", None)
     # After the first part of a composite there may be many.
     several = len(first) > 1 or not first.keys() <= pending.wanted.keys()
     with one_thread_each(), _on_interrupt() as interrupted:
@@ -126,7 +128,7 @@ def _on_interrupt() -> Iterator[threading.Event]:
         interrupted.set()
         signal.signal(signum, before[signum])
 
-    before = {signum: signal.signal(signum, ask) for signum in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[int, Any] = {signum: signal.signal(signum, ask) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interrupted
     finally:

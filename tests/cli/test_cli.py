@@ -137,7 +137,11 @@ def test_runs_of_a_damaged_store(store, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["reproduce", "wen2023/fig4"], 2, "Did you mean 'fig4b'"),
+        (["reproduce", "wen2023/fig4bb"], 2, "Did you mean 'fig4b'"),
+        (["reproduce", "fig1"], 2, "in several papers. Name one: conflicting-biases/fig1, mulayoff2021/fig1, wen2023/"),
+        (["verify", "fig1"], 2, "in several papers"),
+        (["reproduce", "fig4bb"], 2, "Did you mean 'fig4b'"),
+        (["explain", "wen2023"], 2, "Name one of them"),
         (["reproduce", "wen/fig4b"], 2, "wen2023"),
         (["verify", "wen2032"], 2, "Did you mean 'wen2023'"),
         (["verify", "wen2023/eq5-print"], 2, "Did you mean 'eq5-printed'"),

@@ -200,3 +200,84 @@ def test_unknown_statistics_are_refused_on_every_path():
     for measure in (measures.trace, measures.sharpness, measures.fisher_trace):
         with pytest.raises(ArgumentError, match="statistics must be a treatment of batch statistics"):
             measure(p, p.w0, statistics="banana")
+
+
+FROZEN = {
+    "cnn": networks.CNN((6, 6), activation=activations.tanh, batch_norm=True),
+    "resnet": networks.ResNet((2, 3), blocks=1, activation=activations.tanh),
+}
+
+
+def images(net, n, *, size=28):
+    """More than one piece for the convolutions, so that their equations depend on n."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(n, size, size, 1)), rng.integers(0, 3, n)
+    return steppe.Problem(net, net.init((size, size, 1), 3, rng, np.float64), x, y, steppe.losses.cross_entropy)
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_networks_of_the_package_can_be_frozen(name):
+    """The product with the Hessian whose statistics are computed once, outside of the function."""
+    net, n = FROZEN[name], 17
+    p = images(net, n, size=40 if name == "resnet" else 28)
+    v = np.random.default_rng(1).normal(size=p.w0.size)
+    constants = []
+
+    def save(layer, h):
+        axes = tuple(range(h.ndim - 1))
+        constants.append((jnp.mean(h, axes, keepdims=True), jnp.var(h, axes, keepdims=True)))
+        return use(layer, h, constants[-1])
+
+    def use(layer, h, moments):
+        g, b = (layer[k].reshape((1,) * (h.ndim - 1) + (-1,)) for k in ("gamma", "beta"))
+        return g * (h - moments[0]) / jnp.sqrt(moments[1] + 1e-5) + b
+
+    net.forward(p.unravel(p.w0), p.x, save)
+
+    @jax.jit
+    def product(w, v):
+        def loss(w):
+            left = iter(constants)
+            f = net.forward(p.unravel(w), p.x, lambda layer, h: use(layer, h, next(left)))
+            return p.loss_function(f, p.y)
+
+        return jax.jvp(jax.grad(loss), (w,), (v,))[1]
+
+    expected = np.asarray(product(p.w0, v))
+    found = operators.hessian(p, p.w0, statistics=Frozen())(v)
+    np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
+
+
+def test_a_trained_network_is_frozen_at_the_statistics_of_its_training_inputs():
+    net = FROZEN["cnn"]
+    p = images(net, 4, size=4)
+    test = steppe.Problem(net.after_training(p.x), p.unravel(p.w0), p.x[:2], p.y[:2], p.loss_function)
+    constant = test.predict.frozen()
+
+    def loss(w, source):
+        return p.loss_function(test.predict.predict(p.unravel(w), test.x, p.unravel(source)), test.y)
+
+    v = np.random.default_rng(1).normal(size=p.w0.size)
+    expected = np.asarray(jax.jit(lambda w, v: jax.jvp(jax.grad(lambda u: loss(u, p.w0)), (w,), (v,))[1])(p.w0, v))
+    assert constant == test.predict.frozen()  # so that two measures share compiled code
+    found = operators.hessian(test, p.w0, statistics=Frozen())(v)
+    np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
+
+
+def test_frozen_follows_a_network_that_works_in_batches():
+    """Its equations differ for one example more, but not for twice as many."""
+
+    def predict(params, x):
+        h = jax.lax.map(lambda row: params["W"] @ row, x, batch_size=2)
+        return jnp.tanh(h / jnp.sqrt(jnp.mean(h**2, axis=0, keepdims=True))) @ params["v"]
+
+    rng = np.random.default_rng(0)
+    params = {"W": rng.normal(size=(4, 3)), "v": rng.normal(size=4)}
+    p = steppe.Problem(predict, params, rng.normal(size=(6, 3)), rng.normal(size=6), steppe.losses.mse)
+    mean = np.mean((np.asarray(p.x) @ params["W"].T) ** 2, axis=0)
+
+    def by_hand(params, x):
+        return jnp.tanh(x @ params["W"].T / jnp.sqrt(mean)[None]) @ params["v"]
+
+    expected = dense(steppe.Problem(by_hand, params, p.x, p.y, p.loss_function)).hessian
+    assert_close(operators.hessian(p, p.w0, statistics=Frozen()).dense(), expected)

@@ -1,7 +1,7 @@
 """Gradient flow as a dynamics, and its path through time."""
 
 import math
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, final
 
 import equinox as eqx
 import jax
@@ -21,7 +21,7 @@ from steppe.problem import Problem
 from steppe.until import Stop
 from steppe.when import When
 
-_METHODS: dict[str, Method] = {"rkc2": RKC2(), "rk4": RK4()}
+_RKC2 = RKC2()
 
 # A gradient may add the error _STEPS · rtol^{1 + 1/p}. On least squares and on networks this constant was measured to
 # leave the error at the end a little below rtol.
@@ -42,8 +42,8 @@ class Flow(Dynamics):
     The error of each step is controlled. How the errors add up depends on whether the flow brings neighbours together.
     A flow that continues another one measures its distance from where that one began, its `origin`.
     The default method, RKC2, takes steps far longer than 2/λ_max for few more gradients: its cost grows with √κ, that
-    of gradient descent and of classical methods with κ. "rk4" is the classical method at the step α/λ_max, without
-    error control; `RK4(alpha)` chooses α.
+    of gradient descent and of classical methods with κ. `RK4(alpha)` is the classical method at the step α/λ_max,
+    without error control.
 
     A step of the run is one step of the method. A run ends at `until.time` exactly, and locates `until.loss` within
     the step; `when.times` records at chosen times between the steps.
@@ -61,20 +61,13 @@ class Flow(Dynamics):
     batch_size: int | None = eqx.field(static=True)
     in_time: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        rtol: ArrayLike = 1e-3,
-        *,
-        method: Literal["rkc2", "rk4"] | Method = "rkc2",
-        origin: ArrayLike | None = None,
-    ):
+    def __init__(self, rtol: ArrayLike = 1e-3, *, method: Method = _RKC2, origin: ArrayLike | None = None):
         self.rtol = rate("rtol", rtol)
         if self.rtol.ndim or not 0 < self.rtol < 1:
             check.refuse("rtol", "one number between 0 and 1", rtol, "Pass for example rtol=1e-3.")
-        chosen = _METHODS.get(method) if isinstance(method, str) else method
-        if not isinstance(chosen, RKC2 | RK4):
-            check.refuse("method", f"one of {', '.join(_METHODS)}", method, 'Pass for example method="rkc2".')
-        self.method, self.batch_size = chosen, None
+        if not isinstance(method, RKC2 | RK4):
+            check.refuse("method", "RKC2(...) or RK4(...) of steppe.dynamics", method, "Pass for example RKC2().")
+        self.method, self.batch_size = method, None
         self.origin = None if origin is None else jnp.asarray(origin)
         if self.origin is not None:
             check.finite("origin", self.origin)

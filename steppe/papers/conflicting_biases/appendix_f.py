@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,10 @@ from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory import printed, two_points
 from steppe.papers.conflicting_biases.theory.risks import mean, standard_error
 from steppe.papers.conflicting_biases.theory.two_points import MAX_MARGIN, MIN_SHARPNESS
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 _ROUNDING = 1e-10
-_SMALL = "difference at rounding"
+_SMALL, _SINGULAR = "difference at rounding", "determinant at rounding"
 _FEW = "within 4 standard errors"
 _DRAWS = 30
 
@@ -99,7 +97,12 @@ def sharpness_formula() -> Finding:
     return Finding(worst, worst < _ROUNDING, f"{_DRAWS} random w and x̃₂")
 
 
-def loss_sign(*, as_printed: bool) -> Finding:
+@PAPER.misprint(
+    "appF-loss", "appendix F",
+    printed=("L = ½(log(1 − g(b)) + log g(z + b)) is not negative, and convex.", "values and eigenvalues ≥ 0"),
+    corrected=("L = −½(log(1 − g(b)) + log g(z + b)) is not negative, and convex.", "values and eigenvalues ≥ 0"),
+)  # fmt: skip
+def loss_sign(as_printed: bool) -> Finding:
     """The least value of the loss and of the eigenvalues of its Hessian over random w: neither may be negative."""
     rng, least = np.random.default_rng(2), np.inf
     loss: Callable[[Any, Any], float] = printed.logistic_loss if as_printed else two_points.loss
@@ -108,16 +111,12 @@ def loss_sign(*, as_printed: bool) -> Finding:
     return Finding(least, least > -_ROUNDING, f"{_DRAWS} random w")
 
 
-PAPER.misprint(
-    "appF-loss", "appendix F",
-    printed=("L = ½(log(1 − g(b)) + log g(z + b)) is a loss (not negative, convex).", "values and eigenvalues ≥ 0",
-             partial(loss_sign, as_printed=True)),
-    corrected=("L = −½(log(1 − g(b)) + log g(z + b)) is.", "values and eigenvalues ≥ 0",
-               partial(loss_sign, as_printed=False)),
+@PAPER.misprint(
+    "thmF.1-quadratic", "proof of F.1",
+    printed=("S is the larger root of λ² + (½g′(b) + g′)λ + ¼g′(b)g′, g′ = g′(z + b).", _SMALL),
+    corrected=("S is the larger root of λ² − (½g′(b) + g′)λ + ¼g′(b)g′, g′ = g′(z + b).", _SMALL),
 )  # fmt: skip
-
-
-def quadratic(*, as_printed: bool) -> Finding:
+def quadratic(as_printed: bool) -> Finding:
     """The maximal root of the quadratic against the leading eigenvalue: the largest relative difference."""
     rng, worst = np.random.default_rng(3), 0.0
     form = printed.logistic_quadratic if as_printed else two_points.quadratic
@@ -127,15 +126,12 @@ def quadratic(*, as_printed: bool) -> Finding:
     return Finding(worst, worst < _ROUNDING, f"{_DRAWS} random w")
 
 
-PAPER.misprint(
-    "thmF.1-quadratic", "proof of F.1",
-    printed=("The maximal root of λ² + (½g′(b) + g′)λ + ¼g′(b)g′ is S.", _SMALL, partial(quadratic, as_printed=True)),
-    corrected=("The maximal root of λ² − (½g′(b) + g′)λ + ¼g′(b)g′ is S.", _SMALL,
-               partial(quadratic, as_printed=False)),
+@PAPER.misprint(
+    "thmF.1-matrix", "proof of F.1",
+    printed=("The 2 × 2 system with ½g′(z + b) at the upper right is singular at the eigenvalues.", _SINGULAR),
+    corrected=("The 2 × 2 system with ½g′(b) at the upper right is singular at the eigenvalues.", _SINGULAR),
 )  # fmt: skip
-
-
-def matrix(*, as_printed: bool) -> Finding:
+def matrix(as_printed: bool) -> Finding:
     """The determinant of the 2 × 2 system at the two eigenvalues, relative to its terms."""
     rng, worst = np.random.default_rng(4), 0.0
     for H, w, x2 in _hessians(rng, sign=-1.0):
@@ -149,13 +145,6 @@ def matrix(*, as_printed: bool) -> Finding:
     return Finding(worst, worst < _ROUNDING, f"{_DRAWS} random w")
 
 
-PAPER.misprint(
-    "thmF.1-matrix", "proof of F.1",
-    printed=("The 2 × 2 system with ½g′(z+b) at the upper right is singular at eigenvalues.", "determinant at rounding",
-             partial(matrix, as_printed=True)),
-    corrected=("… with ½g′(b) at the upper right.", "determinant at rounding", partial(matrix, as_printed=False)),
-)  # fmt: skip
-
 # How often both classifiers err, against ‖μ‖.
 
 
@@ -168,9 +157,7 @@ class Classifiers(Experiment, kind="conflicting-biases/classifiers"):
     samples: int = 1_000_000
     seed: int = 0
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         curves: dict[str, Any] = {"mean": np.array(self.means)}
         for name, c in (("max_margin", MAX_MARGIN), ("min_sharpness", MIN_SHARPNESS)):
             drawn = [
@@ -215,7 +202,12 @@ app_f = PAPER.figure(
 )  # fmt: skip
 
 
-def small_mean(*, as_printed: bool) -> Finding:
+@PAPER.misprint(
+    "appF-small-mean", "appendix F, ‖μ‖ ≪ 1",
+    printed=("The max-margin error is Γ(d/2+½)/(Γ(d/2)Γ(½)) ∫_{−1}^½ (1−t²)^{d/2−1} dt.", _FEW),
+    corrected=("The max-margin error is Γ(d/2)/(Γ((d−1)/2)Γ(½)) ∫_{−1}^½ (1−t²)^{(d−3)/2} dt.", _FEW),
+)  # fmt: skip
+def small_mean(as_printed: bool) -> Finding:
     """The error of the max-margin classifier at μ = 0 against draws, in standard errors; d = 3 and 5."""
     scores = []
     for d in (3, 5):
@@ -225,20 +217,12 @@ def small_mean(*, as_printed: bool) -> Finding:
     return Finding(max(scores), max(scores) < 4, "for d = 3 the error is exactly ¾")
 
 
-PAPER.misprint(
-    "appF-small-mean", "appendix F, ‖μ‖ ≪ 1",
-    printed=("Max-margin error Γ(d/2+½)/(Γ(d/2)Γ(½)) ∫_{−1}^½ (1−t²)^{d/2−1} dt.", _FEW,
-             partial(small_mean, as_printed=True)),
-    corrected=("Max-margin error Γ(d/2)/(Γ((d−1)/2)Γ(½)) ∫_{−1}^½ (1−t²)^{(d−3)/2} dt.", _FEW,
-               partial(small_mean, as_printed=False)),
-)  # fmt: skip
-
-
 @PAPER.claim(
-    "appF-grows", "appendix F, ‖μ‖ ≪ 1", "… which tends to 1 as d grows.", "monotone, 1 − error < 1e-9 at d = 128"
-)
+    "appF-grows", "appendix F, ‖μ‖ ≪ 1", "The max-margin error at μ = 0 tends to 1 as d grows.",
+    "monotone, 1 − error < 1e-9 at d = 128",
+)  # fmt: skip
 def grows_to_one() -> Finding:
-    """1 − the same error for d = 2, 4, … 128: falls to 0."""
+    """1 − the max-margin error at μ = 0 falls to 0 over d = 2, 4, …, 128."""
     misses = [1 - two_points.isotropic(2**k, 0.5) for k in range(1, 8)]
     falling = all(a > b for a, b in pairwise(misses))
     return Finding(misses[-1], falling and misses[-1] < 1e-9, "1 − error at d = 128")
@@ -255,7 +239,7 @@ def half() -> Finding:
 
 @PAPER.claim(
     "appF-flattest-better", "appendix F", "The flattest classifier errs less than the max-margin one.",
-    "ratio < 1 for all ‖μ‖", needs=(app_f,),
+    "ratio of errors < 1 for all ‖μ‖", needs=(app_f,),
 )  # fmt: skip
 def flattest_better(runs: Sequence[Any]) -> Finding:
     """The largest ratio of errors, flattest over max-margin, over all ‖μ‖."""
@@ -266,7 +250,7 @@ def flattest_better(runs: Sequence[Any]) -> Finding:
 
 
 @PAPER.claim(
-    "appF-exact", "beyond appendix F", "Both errors exactly, for every ‖μ‖: quadrature and a non-central F.",
+    "appF-exact", "beyond appendix F", "Quadrature gives both errors exactly, for every ‖μ‖.",
     "within 4.5 standard errors", needs=(app_f,),
 )  # fmt: skip
 def exact_errors(runs: Sequence[Any]) -> Finding:
@@ -283,7 +267,7 @@ def exact_errors(runs: Sequence[Any]) -> Finding:
 
 
 def event(stated: Callable[[int, float, float], float]) -> Finding:
-    """P[⟨g₀ + g₀′, μ⟩ ≤ −(1 − c)‖μ‖²] drawn against a formula, in standard errors; d = 3, ‖μ‖ = 1.5."""
+    """P[⟨g₀ + g₀′, μ⟩ ≤ −(1 − c)‖μ‖²] by Monte Carlo against a formula, in standard errors; d = 3, ‖μ‖ = 1.5."""
     d, m, scores = 3, 1.5, []
     for c in (MAX_MARGIN, MIN_SHARPNESS):
         g = np.random.default_rng(5).standard_normal((2, 200_000, d))
@@ -295,20 +279,25 @@ def event(stated: Callable[[int, float, float], float]) -> Finding:
 
 PAPER.claim(
     "appF-large-mean-printed", "appendix F, ‖μ‖ ≫ 1",
-    "P[⟨g₀+g₀′,μ⟩ ≤ −½‖μ‖²] = (2π)^{−(d−1)/2} Φ(−‖μ‖/(2√2)), alike with −‖μ‖² and Φ(−‖μ‖/√2).", _FEW, misprint=True,
+    "P[⟨g₀+g₀′,μ⟩ ≤ −½‖μ‖²] = (2π)^{−(d−1)/2} Φ(−‖μ‖/(2√2)); likewise −‖μ‖² and Φ(−‖μ‖/√2).", _FEW, misprint=True,
 )(partial(event, printed.large_mean_error))  # fmt: skip
 PAPER.claim(
     "appF-large-mean-integral-printed", "appendix F, ‖μ‖ ≫ 1",
-    "… = 1/(√2 (2π)^{d/2}) ∫_{−∞}^{−½‖μ‖²} e^{−x²/4} dx.", _FEW, misprint=True,
+    "P[⟨g₀+g₀′,μ⟩ ≤ −½‖μ‖²] = 1/(√2 (2π)^{d/2}) ∫_{−∞}^{−½‖μ‖²} e^{−x²/4} dx.", _FEW, misprint=True,
 )(partial(event, printed.large_mean_integral))  # fmt: skip
 PAPER.claim(
     "appF-large-mean-corrected", "appendix F, corrected",
-    "… = Φ(−‖μ‖/(2√2)) and Φ(−‖μ‖/√2), with no factor, the limits being −½‖μ‖ and −‖μ‖.", _FEW,
+    "P[⟨g₀+g₀′,μ⟩ ≤ −½‖μ‖²] = Φ(−‖μ‖/(2√2)), and Φ(−‖μ‖/√2) with −‖μ‖²: there is no factor in front.", _FEW,
 )(partial(event, lambda d, m, c: printed.projected_error(m, c)))  # fmt: skip
 
 
-def approximation(*, as_printed: bool) -> Finding:
-    """−ln(error)/‖μ‖² at large ‖μ‖ (d = 4): the exact one against (1 − c)²/4 as printed or (1 − c)/2, relatively."""
+@PAPER.misprint(
+    "appF-approximation", "appendix F, ‖μ‖ ≫ 1",
+    printed=("ln error ≈ −(1−c)²‖μ‖²/4 for both classifiers, c = ½ and 0.", "exponent within 10%"),
+    corrected=("ln error ≈ −(1−c)‖μ‖²/2: the norms of the points must not be replaced by ‖μ‖.", "exponent within 10%"),
+)  # fmt: skip
+def approximation(as_printed: bool) -> Finding:
+    """−ln(error)/‖μ‖² at large ‖μ‖ (d = 4): relative difference to (1 − c)²/4 as printed, or to (1 − c)/2."""
     worst, seen = 0.0, []
     for c in (MAX_MARGIN, MIN_SHARPNESS):
         # The difference of two large ‖μ‖ removes most of the power of ‖μ‖ in front of the exponential.
@@ -320,16 +309,7 @@ def approximation(*, as_printed: bool) -> Finding:
     return Finding(worst, worst < 0.1, f"exponents {' and '.join(seen)} for c = ½ and 0")
 
 
-PAPER.misprint(
-    "appF-approximation", "appendix F, ‖μ‖ ≫ 1",
-    printed=("The errors are ≈ these: ln error ≈ −(1−c)²‖μ‖²/4, c = ½ and 0.", "exponent within 10%",
-             partial(approximation, as_printed=True)),
-    corrected=("ln error ≈ −(1−c)‖μ‖²/2: the norms of the points must not be replaced by ‖μ‖.", "exponent within 10%",
-               partial(approximation, as_printed=False)),
-)  # fmt: skip
-
-
-@PAPER.claim("appF-both-small", "appendix F, ‖μ‖ ≫ 1", "Both expected errors are small.", "< 1e-6 at ‖μ‖ = 10")
+@PAPER.claim("appF-both-small", "appendix F, ‖μ‖ ≫ 1", "Both errors are small for large ‖μ‖.", "< 1e-6 at ‖μ‖ = 10")
 def both_small() -> Finding:
     """The larger of the two errors at ‖μ‖ = 10, d = 10."""
     largest = max(two_points.error(10, 10.0, c) for c in (MAX_MARGIN, MIN_SHARPNESS))

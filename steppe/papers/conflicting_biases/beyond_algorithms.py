@@ -1,93 +1,79 @@
 """Beyond the paper, on its example: where gradient descent diverges, and what momentum, SAM and label noise change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Shown
+from steppe.experiments import Finding, experiment
 from steppe.papers.conflicting_biases.diagonal_runs import Algorithm, DiagonalSweep, Example, converged, example_of
 from steppe.papers.conflicting_biases.figures_4_15_16 import FULL, SMOKE, plane, shared_plane
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory.other_models import ESCAPE
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 _COLOURS = ("blue", "orange", "green")
 
 # The rate at which gradient descent diverges, against the rate beyond which no point of M is stable.
 
 
-@dataclass(frozen=True)
-class Divergence(Experiment, kind="conflicting-biases/divergence"):
-    """For each limit x_max/x_min: up to which rate (in η₁) all rates of a grid converge, and the last that does."""
+@experiment("conflicting-biases/divergence")
+def diverging_rates(
+    checkpoint: Any, progress: Any, *,
+    limits: tuple[float, ...] = (1.1, 1.2, 1.35, 1.5, 1.65, 1.8, 2.0, 2.3, 2.7, 3.3, 4.0, 5.0),
+    alpha: float = 0.05, count: int = 401, steps: int = 40_000,
+) -> Computed:  # fmt: skip
+    """For each limit x_max/x_min: the rate (in η₁) up to which a grid of rates converges, and the last that does."""
+    import jax.numpy as jnp
 
-    limits: tuple[float, ...] = (1.1, 1.2, 1.35, 1.5, 1.65, 1.8, 2.0, 2.3, 2.7, 3.3, 4.0, 5.0)
-    alpha: float = 0.05
-    count: int = 401
-    steps: int = 40_000
+    from steppe import until
+    from steppe.dynamics import GD, run_many
+    from steppe.networks import diagonal_problem
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        import jax.numpy as jnp
-
-        from steppe import until
-        from steppe.dynamics import GD, run_many
-        from steppe.networks import diagonal_problem
-        from steppe.store import Computed
-
-        rates = np.linspace(0.5, 3.0, self.count)
-        curves: dict[str, list[float]] = {"limit": [], "all_below": [], "last": [], "diverges_from": []}
-        for limit in self.limits:
-            # y = 1, x_max = 1: w can be rescaled, so only the ratio of the entries of x matters.
-            problem = diagonal_problem([1.0, 1 / limit], 1.0, start=self.alpha)
-            stop = until.loss(1e-20) | until.steps(self.steps)
-            runs = run_many(problem, GD(jnp.asarray(rates / 2)), stop=stop)
-            fine, gone = runs.ended("reached"), runs.ended("diverged")
-            curves["limit"].append(limit)
-            # At η_c itself convergence needs more than any number of steps: this is no failure.
-            curves["all_below"].append(float(rates[np.argmin(fine | (rates < 1.05)) - 1]))
-            curves["last"].append(float(rates[fine].max()))
-            curves["diverges_from"].append(float(rates[np.argmax(gone)]))
-        return Computed({name: np.array(column) for name, column in curves.items()}, {}, {"step": rates[1] - rates[0]})
+    rates = np.linspace(0.5, 3.0, count)
+    curves: dict[str, list[float]] = {"limit": [], "all_below": [], "last": [], "diverges_from": []}
+    for limit in limits:
+        # y = 1, x_max = 1: w can be rescaled, so only the ratio of the entries of x matters.
+        problem = diagonal_problem([1.0, 1 / limit], 1.0, start=alpha)
+        runs = run_many(problem, GD(jnp.asarray(rates / 2)), stop=until.loss(1e-20) | until.steps(steps))
+        fine, gone = runs.ended("reached"), runs.ended("diverged")
+        curves["limit"].append(limit)
+        # At η_c itself no number of steps suffices for convergence: this is no failure.
+        curves["all_below"].append(float(rates[np.argmin(fine | (rates < 1.05)) - 1]))
+        curves["last"].append(float(rates[fine].max()))
+        curves["diverges_from"].append(float(rates[np.argmax(gone)]))
+    return Computed({name: np.array(column) for name, column in curves.items()}, {}, {"step": rates[1] - rates[0]})
 
 
-def numbers_divergence(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "divergence", "the rate at which gradient descent diverges against the theoretical limit", figures.panels,
+    runs={"smoke": (diverging_rates(limits=(1.2, 1.5, 2.0, 3.3), count=126, steps=20_000),),
+          "paper": (diverging_rates(), diverging_rates(alpha=0.3))},
+)  # fmt: skip
+def divergence(entries: Sequence[Any]) -> dict[str, Any]:
     series: list[dict[str, Any]] = []
     for entry, colour in zip(entries, _COLOURS, strict=False):
-        curves = entry.curves
-        limit = curves["limit"].tolist()
-        name = f"α = {entry.spec['alpha']:g}"
+        curves, name = entry.curves, f"α = {entry.spec['alpha']:g}"
+        limit = curves["limit"]
         series += [
-            {"x": limit, "y": curves["last"].tolist(), "kind": "points", "colour": colour,
-             "label": f"{name}: last rate that converges"},
-            {"x": limit, "y": curves["all_below"].tolist(), "kind": "crosses", "colour": colour,
-             "label": f"{name}: all below converge"},
-        ]  # fmt: skip
+            figures.series(limit, curves["last"], "points", colour, f"{name}: last rate that converges"),
+            figures.series(limit, curves["all_below"], "crosses", colour, f"{name}: all below converge"),
+        ]
     ends = np.linspace(1, max(limit), 50)
     series += [
-        {"x": ends.tolist(), "y": ends.tolist(), "kind": "dashed", "colour": "ink", "label": "nothing on M is stable"},
-        {"x": ends.tolist(), "y": [2.0] * 50, "kind": "dotted", "colour": "ink", "label": "2: one weight escapes"},
+        figures.series(ends, ends, "dashed", "ink", "no point of M is stable above"),
+        figures.series(ends, [2.0] * 50, "dotted", "ink", "2: one weight alone diverges"),
     ]
     panel = {"x": "x_max/x_min", "y": "learning rate η/η₁", "series": series, "legend": "lower right",
              "limits": {"y": [0.8, 3.1], "x": [0.95, max(limit) + 0.1]}}  # fmt: skip
     return {"title": "Where gradient descent diverges", "panels": [panel]}
 
 
-divergence = PAPER.figure(
-    "divergence", "the rate at which gradient descent diverges against the theoretical limit",
-    runs={"smoke": (Divergence(limits=(1.2, 1.5, 2.0, 3.3), count=126, steps=20_000),),
-          "paper": (Divergence(), Divergence(alpha=0.3))},
-    show=Shown(numbers_divergence, figures.panels),
-)  # fmt: skip
-
-
 @PAPER.claim(
     "beyond-divergence", "beyond",
-    "It diverges near 2η₁, where one weight alone escapes, or at the limit if that is less.",
-    "1 within 15%; limit within 2%", needs=(divergence,),
+    "Gradient descent diverges near 2η₁, where one weight alone diverges, or at the limit of M if that is less.",
+    "within 15% of 2η₁; within 2% of the limit", needs=(divergence,),
 )  # fmt: skip
 def diverges_at_two(runs: Sequence[Any]) -> Finding:
     """The rate up to which all converge over 2η₁, if M has flatter points than that; else over the limit."""
@@ -118,19 +104,22 @@ def _algorithms(steps: int) -> tuple[DiagonalSweep, ...]:
     return followed("gd", 0.0), followed("heavy-ball", 0.5), followed("sam", _RADIUS), followed("label-noise", 0.3)
 
 
-def numbers_edges(entries: Sequence[Any]) -> dict[str, Any]:
-    edges, watched = entries[: len(_MOMENTA)], entries[len(_MOMENTA) :]
+@PAPER.plot(
+    "edges", "momentum, SAM and label noise against gradient descent", figures.panels,
+    runs={"smoke": (*_momenta(SMOKE.rates), *_algorithms(12_000)),
+          "paper": (*_momenta(FULL.rates), *_algorithms(300_000))},
+)  # fmt: skip
+def edges(entries: Sequence[Any]) -> dict[str, Any]:
+    swept, watched = entries[: len(_MOMENTA)], entries[len(_MOMENTA) :]
     example = example_of(entries[0])
     line = np.linspace(0.9, 2.0, 100)
     first: list[dict[str, Any]] = []
-    for entry, beta, colour in zip(edges, _MOMENTA, _COLOURS, strict=True):
+    for entry, beta, colour in zip(swept, _MOMENTA, _COLOURS, strict=True):
         ends = converged(entry)
         first += [
-            {"x": ends["rate"].tolist(), "y": ends["sharpness"].tolist(), "kind": "points", "colour": colour,
-             "label": f"β = {beta:g}"},
-            {"x": line.tolist(), "y": (2 * (1 + beta) / line / example.unit).tolist(), "kind": "dashed",
-             "colour": colour},
-        ]  # fmt: skip
+            figures.series(ends["rate"], ends["sharpness"], "points", colour, f"β = {beta:g}"),
+            figures.series(line, 2 * (1 + beta) / line / example.unit, "dashed", colour),
+        ]
     second: list[dict[str, Any]] = []
     for entry, name, colour in zip(
         watched, ("GD", "heavy ball", "SAM", "label noise"), (*_COLOURS, "red"), strict=True
@@ -138,11 +127,9 @@ def numbers_edges(entries: Sequence[Any]) -> dict[str, Any]:
         moments = np.asarray(entry.result["moments"])
         # The start, step 0, is not on a logarithmic axis.
         on_M = example.manifold().onto(entry.params["path"][0][1:])
-        second.append({"x": moments[1:].tolist(), "y": example.manifold().sharpness(on_M).tolist(), "kind": "line",
-                       "colour": colour, "label": name})  # fmt: skip
+        second.append(figures.series(moments[1:], example.manifold().sharpness(on_M), "line", colour, name))
     floor = 4 * example.y * min(example.x)
-    second.append({"x": [1, int(moments[-1])], "y": [floor, floor], "kind": "dotted", "colour": "ink",
-                   "label": "least on M"})  # fmt: skip
+    second.append(figures.series([1, int(moments[-1])], [floor, floor], "dotted", "ink", "least on M"))
     return {
         "title": "Beyond · other algorithms, other edges",
         "panels": [
@@ -154,17 +141,10 @@ def numbers_edges(entries: Sequence[Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-edges = PAPER.figure(
-    "edges", "momentum, SAM and label noise against gradient descent",
-    runs={"smoke": (*_momenta(SMOKE.rates), *_algorithms(12_000)),
-          "paper": (*_momenta(FULL.rates), *_algorithms(300_000))},
-    show=Shown(numbers_edges, figures.panels),
-)  # fmt: skip
-
-
 @PAPER.claim(
-    "beyond-momentum", "beyond", "With momentum β the edge is 2(1 + β)/η.", "largest ratio in (0.95, 1]", needs=(edges,)
-)
+    "beyond-momentum", "beyond", "With momentum β the edge of stability is 2(1 + β)/η.",
+    "largest final sharpness over it in (0.95, 1]", needs=(edges,),
+)  # fmt: skip
 def momentum(runs: Sequence[Any]) -> Finding:
     """The largest S/(2/η) over 1 + β: at most 1 for every β, and above the edge of plain gradient descent for β > 0."""
     ratios = []
@@ -175,22 +155,20 @@ def momentum(runs: Sequence[Any]) -> Finding:
     return Finding(max(ratios), holds, ", ".join(f"β = {b:g}: {r:.4f}" for b, r in zip(_MOMENTA, ratios, strict=True)))
 
 
-def numbers_algorithms(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "algorithms", "four algorithms in the plane", figures.planes,
+    runs={"smoke": _algorithms(12_000), "paper": _algorithms(300_000)},
+)  # fmt: skip
+def algorithms(entries: Sequence[Any]) -> dict[str, Any]:
     names = ("gradient descent", "heavy ball, β = 0.5", f"SAM, ρ = {_RADIUS:g}", "label noise, σ = 0.3")
     planes = [plane(entry, 0, name) for entry, name in zip(entries, names, strict=True)]
     title = f"Beyond · four algorithms from one start, η = {_SLOW:g} η₁"
     return {"title": title, "columns": 4, "planes": planes} | shared_plane(entries[0])
 
 
-algorithms = PAPER.figure(
-    "algorithms", "four algorithms in the plane", runs={"smoke": _algorithms(12_000), "paper": _algorithms(300_000)},
-    show=Shown(numbers_algorithms, figures.planes),
-)  # fmt: skip
-
-
 @PAPER.claim(
-    "beyond-sam-noise", "beyond", "SAM and label noise go on to the flattest point of M at any small η.",
-    "sharpness within 1% of the least", needs=(algorithms,),
+    "beyond-sam-noise", "beyond", "For small η SAM and label noise move on to the flattest point of M.",
+    "final sharpness within 1% of the least", needs=(algorithms,),
 )  # fmt: skip
 def to_the_flattest(runs: Sequence[Any]) -> Finding:
     """Sharpness of the end over the least on M: 1 for SAM and label noise, much larger for descent and heavy ball."""
@@ -202,8 +180,9 @@ def to_the_flattest(runs: Sequence[Any]) -> Finding:
 
 
 @PAPER.claim(
-    "beyond-sam-trap", "beyond", "SAM whose ρ reaches across the saddle at 0 never leaves it.", "distance < 3α"
-)
+    "beyond-sam-trap", "beyond", "SAM with a ρ that reaches across the saddle at 0 never leaves the saddle.",
+    "distance from 0 < 3α",
+)  # fmt: skip
 def sam_trap() -> Finding:
     """SAM with ρ = 2α reaches across the origin: its distance from 0 after 5,000 steps, over α."""
     example, rho = Example(), 2 * Example.alpha

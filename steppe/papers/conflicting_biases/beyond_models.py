@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Shown
+from steppe.experiments import Experiment, Finding, experiment
 from steppe.outcome import OUTCOMES
 from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, converged, even, example_of
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory import Manifold, flattest, least_risk, other_models, risk
 from steppe.papers.conflicting_biases.theory.other_models import EDGE, ESCAPE, FOUR, SIGNS, two_cycle
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 _COLOURS = ("blue", "orange", "green")
 
@@ -45,11 +43,10 @@ class Factors(Experiment, kind="conflicting-biases/factors"):
         beta[[1, 4]] = 1.5, -1.0
         return x, x @ beta, rng.normal(size=self.d), rng.normal(size=self.d)
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         from steppe import until, when
         from steppe.dynamics import run
         from steppe.networks import two_factor_problem
-        from steppe.store import Computed
 
         x, y, u, v = self.data()
         problem = two_factor_problem(x, y, u=u, v=v)
@@ -97,7 +94,11 @@ def _factors(steps: int) -> tuple[Factors, ...]:
     )
 
 
-def numbers_factors(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "factors", "the form u ⊙ v on several examples: label noise and 1-SAM find the weighted ℓ1 solution",
+    figures.panels, runs={"smoke": _factors(80_000), "paper": _factors(500_000)},
+)  # fmt: skip
+def factors(entries: Sequence[Any]) -> dict[str, Any]:
     least = entries[0].result["least"]
     panels: list[dict[str, Any]] = []
     for name, label, scale in (
@@ -109,19 +110,12 @@ def numbers_factors(entries: Sequence[Any]) -> dict[str, Any]:
             # The start, step 0, is not on a logarithmic axis.
             steps, values = entry.curves["step"][1:], entry.curves[name][1:] / scale
             title = {"gd": "GD", "label-noise": "label noise", "1-sam": "1-SAM"}[entry.spec["algorithm"]]
-            series.append({"x": steps.tolist(), "y": values.tolist(), "kind": "line", "colour": colour, "label": title})
+            series.append(figures.series(steps, values, "line", colour, title))
         if name == "trace":
-            ends = [1, int(np.max(steps))]
-            series.append({"x": ends, "y": [1, 1], "kind": "dotted", "colour": "ink", "label": "2 Σ q|β|, least"})
+            series.append(figures.series([1, int(np.max(steps))], [1, 1], "dotted", "ink", "2 Σ q|β|, least"))
         panels.append({"x": "steps", "y": label, "log": "xy", "series": series})
     size = f"{entries[0].spec['n']} examples, {entries[0].spec['d']} inputs"
     return {"title": f"Beyond · ⟨u ⊙ v, x⟩ on {size}: flattest is sparsest", "panels": panels}
-
-
-factors = PAPER.figure(
-    "factors", "the form u ⊙ v on several examples: label noise and 1-SAM find the weighted ℓ1 solution",
-    runs={"smoke": _factors(80_000), "paper": _factors(500_000)}, show=Shown(numbers_factors, figures.panels),
-)  # fmt: skip
 
 
 @PAPER.claim(
@@ -138,7 +132,7 @@ def least_trace(runs: Sequence[Any]) -> Finding:
     return Finding(sam, certified and abs(sam - 1) < 0.02 and abs(noise - 1) < 0.1 and gd > 2, detail)
 
 
-@PAPER.claim("beyond-conserved", "beyond", "The flow of ⟨u ⊙ v, x⟩ conserves u² − v².", "< 1e-7")
+@PAPER.claim("beyond-conserved", "beyond", "The flow of ⟨u ⊙ v, x⟩ conserves u² − v².", "change < 1e-7")
 def conservation() -> Finding:
     """The largest change of u² − v² along the flow of ⟨u ⊙ v, x⟩, by an integrator."""
     from scipy.integrate import solve_ivp
@@ -158,7 +152,15 @@ def conservation() -> Finding:
 # Three weights and more layers.
 
 
-def numbers_simplex(entries: Sequence[Any]) -> dict[str, Any]:
+def _triangle(count: int, steps: int) -> tuple[DiagonalSweep]:
+    return (DiagonalSweep(even(0.3, 2.0, count), x=(1.0, 0.6, 0.3), y=0.9, alpha=0.1, steps=steps),)
+
+
+@PAPER.plot(
+    "triangle", "three weights: the solutions as a triangle", figures.simplex,
+    runs={"smoke": _triangle(35, 30_000), "paper": _triangle(171, 100_000)},
+)  # fmt: skip
+def triangle(entries: Sequence[Any]) -> dict[str, Any]:
     (entry,) = entries
     example = example_of(entry)
     x, y = np.asarray(example.x), example.y
@@ -191,20 +193,9 @@ def numbers_simplex(entries: Sequence[Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _triangle(count: int, steps: int) -> tuple[DiagonalSweep]:
-    return (DiagonalSweep(even(0.3, 2.0, count), x=(1.0, 0.6, 0.3), y=0.9, alpha=0.1, steps=steps),)
-
-
-triangle = PAPER.figure(
-    "triangle", "three weights: the solutions as a triangle",
-    runs={"smoke": _triangle(35, 30_000), "paper": _triangle(171, 100_000)},
-    show=Shown(numbers_simplex, figures.simplex),
-)  # fmt: skip
-
-
 @PAPER.claim(
-    "beyond-triangle", "beyond", "Three weights: the end lies at S ≈ 2/η, but not at the best such point.",
-    "S/(2/η) ≤ 1, median > 0.95", needs=(triangle,),
+    "beyond-triangle", "beyond", "Three weights: training ends at S ≈ 2/η, but not at the best such point.",
+    "S η/2 ≤ 1, median > 0.95", needs=(triangle,),
 )  # fmt: skip
 def end_of_three_weights(runs: Sequence[Any]) -> Finding:
     """The largest S/(2/η) of an end; the ends must not generalise better than the best point of M."""
@@ -219,7 +210,7 @@ def end_of_three_weights(runs: Sequence[Any]) -> Finding:
 
 @PAPER.claim(
     "beyond-depth", "beyond", "From three layers on the flattest solution is dense, w^L ∝ x^{−L/(L−2)}.",
-    "flatter than any single weight",
+    "its sharpness over that of the best single weight < 1",
 )  # fmt: skip
 def depth_dense() -> Finding:
     """For L = 3 and 4 the flattest solution uses every weight: its sharpness over that of the best single weight."""
@@ -239,27 +230,23 @@ def depth_dense() -> Finding:
 # One weight past its edge of stability.
 
 
-@dataclass(frozen=True)
-class Bifurcation(Experiment, kind="conflicting-biases/bifurcation"):
+@experiment("conflicting-biases/bifurcation")
+def orbits(
+    checkpoint: Any, progress: Any, *, first: float = 0.85, last: float = 2.05, count: int = 961, burn: int = 4000,
+    keep: int = 120, start: float = 0.1,
+) -> Computed:  # fmt: skip
     """z ← z(1 + a(1 − z²)) for `count` values of a = η/η_c on [first, last]; the last `keep` iterates of each."""
-
-    first: float = 0.85
-    last: float = 2.05
-    count: int = 961
-    burn: int = 4000
-    keep: int = 120
-    start: float = 0.1
-
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
-        a = np.linspace(self.first, self.last, self.count)
-        z = other_models.orbits(a, start=self.start, burn=self.burn, keep=self.keep)
-        exponents = other_models.lyapunov(a, start=self.start, burn=self.burn, keep=2000)
-        return Computed({"a": a, "lyapunov": exponents}, {"z": z}, {"escaped": int(np.isnan(z[:, -1]).sum())})
+    a = np.linspace(first, last, count)
+    z = other_models.orbits(a, start=start, burn=burn, keep=keep)
+    exponents = other_models.lyapunov(a, start=start, burn=burn, keep=2000)
+    return Computed({"a": a, "lyapunov": exponents}, {"z": z}, {"escaped": int(np.isnan(z[:, -1]).sum())})
 
 
-def numbers_bifurcation(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "bifurcation", "one weight past its edge of stability: period doubling to chaos", figures.bifurcation,
+    runs={"smoke": (orbits(count=241, burn=1500, keep=64),), "paper": (orbits(),)},
+)  # fmt: skip
+def bifurcation(entries: Sequence[Any]) -> dict[str, Any]:
     (entry,) = entries
     a, z = entry.curves["a"], entry.params["z"]
     escaped = np.isnan(z[:, -1])
@@ -284,16 +271,10 @@ def numbers_bifurcation(entries: Sequence[Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-bifurcation = PAPER.figure(
-    "bifurcation", "one weight past its edge of stability: period doubling to chaos",
-    runs={"smoke": (Bifurcation(count=241, burn=1500, keep=64),), "paper": (Bifurcation(),)},
-    show=Shown(numbers_bifurcation, figures.bifurcation),
-)  # fmt: skip
-
-
 @PAPER.claim(
-    "beyond-doubling", "beyond", "One weight: the 2-cycle z² = s/a, 1/(as); period 4 at √5 − 1; escape at 2.",
-    "distance < 1e-6", needs=(bifurcation,),
+    "beyond-doubling", "beyond",
+    "One weight: the orbit of period 2 is z² = s/a, 1/(as); period 4 begins at a = √5 − 1, divergence at a = 2.",
+    "distance to the orbit < 1e-6", needs=(bifurcation,),
 )  # fmt: skip
 def doubling(runs: Sequence[Any]) -> Finding:
     """The orbits against theory: the largest distance to the exact 2-cycle, and where more than two values appear."""

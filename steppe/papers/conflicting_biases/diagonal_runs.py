@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from steppe.papers.conflicting_biases.theory import (
     least_sharpness,
     risk,
 )
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 Algorithm = Literal["gd", "heavy-ball", "sam", "label-noise"]
 
@@ -110,13 +108,12 @@ class DiagonalSweep(Experiment, kind="conflicting-biases/diagonal"):
         late = {round(float(m)) for m in decades} if self.per_decade else set()
         return sorted(set(range(min(self.iterates, self.steps) + 1)) | late)
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         import jax.numpy as jnp
 
         from steppe import until, when
         from steppe.dynamics import run_many
         from steppe.networks import diagonal_problem
-        from steppe.store import Computed
 
         rates, manifold, moments = np.asarray(self.rates), self.example.manifold(), self.moments()
         stop = until.steps(self.steps)

@@ -1,36 +1,36 @@
-"""Networks in the appendices: architectures, starts, parameterisations, other measures, trajectories, all rows."""
+"""Networks in the appendices: architectures, initialisations, parameterisations, other measures, training, all rows."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
 from steppe.experiments import Figure, Finding, Scale, Shown
-from steppe.papers.conflicting_biases.network_ends import at_last_goal, layers_panel, panel, path_panel
+from steppe.papers.conflicting_biases.network_ends import Ends, at_last_goal, layers_panel, panel, path_panel
 from steppe.papers.conflicting_biases.network_figures import (
     at_the_edge,
+    claim,
     ends_grid,
     figure,
     grid,
+    honest,
     rank_correlation,
-    sweeps,
 )
 from steppe.papers.conflicting_biases.network_runs import NetworkSweep
 from steppe.papers.conflicting_biases.network_scales import spec
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.table_1 import Row, rows
 
-# Figures 5 to 8: architectures, starts, parameterisations.
+# Figures 5 to 8: architectures, initialisations, parameterisations.
 
 figure(
     "fig5", "convolutional networks", ("5a", "5b", "5c"),
     ends_grid("Fig. 5 · convolutional networks", "sharpness", "l1"),
 )  # fmt: skip
 figure(
-    "fig6", "seeds and scales of the start", ("6a", "6b", "6c"),
-    ends_grid("Fig. 6 · seeds and scales of the start", "sharpness", "l1"),
+    "fig6", "seeds and scales of the initialisation", ("6a", "6b", "6c"),
+    ends_grid("Fig. 6 · seeds and scales of the initialisation", "sharpness", "l1"),
 )  # fmt: skip
 figure("fig7", "μP parameterisation", ("7a", "7b", "7c"), ends_grid("Fig. 7 · μP parameterisation", "sharpness", "l1"))
 figure(
@@ -42,37 +42,44 @@ _WIDTHS = (64, 256, 1024)
 _DRAWS, _STEPS = 20, 3
 
 
-def _printed(name: str) -> Any:
-    """The parameterisations of appendix H.7 as printed: the last layer has no 1/√n, unlike the hidden layers."""
-    from steppe.networks import Scaled, kernel
-
-    return {"mup": kernel, "kernel": Scaled("kernel as printed", -0.5)}[name]
-
-
-def outputs_of_kernel(*, as_printed: bool) -> Finding:
+@PAPER.misprint(
+    "net-kernel-outputs", "appendix H.7",
+    printed=("Kernel parameterisation: f = W_L h_L keeps the outputs at the start O(1) for every width.",
+             "outputs at the start ∝ width^p, |p| < 0.15"),
+    corrected=("Kernel parameterisation: f = W_L h_L/√n_L does.", "outputs at the start ∝ width^p, |p| < 0.15"),
+)  # fmt: skip
+def outputs_of_kernel(as_printed: bool) -> Finding:
     """The power of the width with which the outputs of the kernel parameterisation grow at the start."""
     import jax.numpy as jnp
 
-    from steppe.networks import FCN, kernel
+    from steppe.networks import FCN, Scaled, kernel
 
+    # As printed the last layer has no 1/√n, unlike the hidden layers.
+    parameterisation = Scaled("kernel as printed", -0.5) if as_printed else kernel
     sizes, x = [], jnp.asarray(np.random.default_rng(0).normal(size=(8, 10)))
     for width in _WIDTHS:
-        network = FCN((width, width), parameterisation=_printed("kernel") if as_printed else kernel, bias=False)
+        network = FCN((width, width), parameterisation=parameterisation, bias=False)
         draws = (network.init((10,), 2, np.random.default_rng(k), np.float64) for k in range(_DRAWS))
         sizes.append(float(np.sqrt(np.mean([np.mean(np.square(network(w, x))) for w in draws]))))
     return _power_of_width(sizes)
 
 
-def features_of_mup(*, as_printed: bool) -> Finding:
+@PAPER.misprint(
+    "net-mup-features", "appendix H.7",
+    printed=("μP: with f = W_L h_L/√n_L features are learned at every width.",
+             "features move ∝ width^p, |p| < 0.15"),
+    corrected=("μP: with f = W_L h_L/n_L and learning rates ∝ n they are.", "features move ∝ width^p, |p| < 0.15"),
+)  # fmt: skip
+def features_of_mup(as_printed: bool) -> Finding:
     """The power of the width with which μP's features move in a few steps, at rates at which the outputs move by O(1).
 
     Those rates are ∝ n for μP; for the kernel parameterisation, which is what is printed, they do not depend on n.
     """
-    from steppe.networks import FCN, mup
+    from steppe.networks import FCN, kernel, mup
 
     moved = []
     for width in _WIDTHS:
-        network = FCN((width, width), parameterisation=_printed("mup") if as_printed else mup, bias=False)
+        network = FCN((width, width), parameterisation=kernel if as_printed else mup, bias=False)
         moved.append(_movement(network, 0.1 * (1 if as_printed else width)))
     return _power_of_width(moved)
 
@@ -99,33 +106,16 @@ def _power_of_width(values: list[float]) -> Finding:
     return Finding(power, abs(power) < 0.15, f"widths {_WIDTHS}: {np.round(values, 4).tolist()}")
 
 
-PAPER.misprint(
-    "net-kernel-outputs", "appendix H.7",
-    printed=("Kernel parameterisation, f = W_L h_L: NTK-like scaling.", "outputs at the start ∝ n^p, |p| < 0.15",
-             partial(outputs_of_kernel, as_printed=True)),
-    corrected=("… f = W_L h_L/√n_L.", "outputs at the start ∝ n^p, |p| < 0.15",
-               partial(outputs_of_kernel, as_printed=False)),
-)  # fmt: skip
-PAPER.misprint(
-    "net-mup-features", "appendix H.7",
-    printed=("μP, f = W_L h_L/√n_L, stays in the feature-learning regime.", "features move ∝ n^p, |p| < 0.15",
-             partial(features_of_mup, as_printed=True)),
-    corrected=("… f = W_L h_L/n_L, with rates ∝ n.", "features move ∝ n^p, |p| < 0.15",
-               partial(features_of_mup, as_printed=False)),
-)  # fmt: skip
-
 # Figures 9 to 12: other norms, measures and distances.
 
 fig9 = figure("fig9", "three norms", ("1a", "3a"), ends_grid("Fig. 9 · ℓ1, nuclear and ℓ2 norm", "l1", "nuclear", "l2"))
 
 
-@PAPER.claim("net-norms-agree", "Figure 9", "The three norms behave alike.", "rank correlation > 0.5", needs=(fig9,))
-def norms_agree(runs: Sequence[Any]) -> Finding:
+@claim("net-norms-agree", "Figure 9", "The three norms rise and fall together.", "rank correlation > 0.5", fig9)
+def norms_agree(sweeps: list[Ends]) -> Finding:
     """The smallest rank correlation between two of the three norms over all rates."""
     found = [
-        rank_correlation(ends.table[a], ends.table[b])
-        for ends in sweeps(runs)
-        for a, b in (("l1", "l2"), ("l1", "nuclear"))
+        rank_correlation(ends.table[a], ends.table[b]) for ends in sweeps for a, b in (("l1", "l2"), ("l1", "nuclear"))
     ]
     return Finding(min(found), min(found) > 0.5, f"{len(found)} pairs")
 
@@ -137,18 +127,18 @@ fig10 = figure(
 )  # fmt: skip
 
 
-@PAPER.claim(
-    "net-measures", "Figure 10", "Trace, average adaptive sharpness and Fisher λ_max fall past η_c too.",
-    "rank correlation < 0", needs=(fig10,),
+@claim(
+    "net-measures", "Figure 10", "Trace, average adaptive sharpness and Fisher λ_max fall above η_c too.",
+    "rank correlation with η above η_c < 0", fig10,
 )  # fmt: skip
-def measures_fall(runs: Sequence[Any]) -> Finding:
+def measures_fall(sweeps: list[Ends]) -> Finding:
     """The largest rank correlation with the rate above η_c of a measure of sharpness.
 
     The paper makes an exception of the Fisher trace. The worst case of adaptive sharpness is only in the detail: at a
     small radius it is the size of the gradient, which is not small where gradient descent at the edge stops.
     """
     found: dict[str, float] = {}
-    for ends in sweeps(runs):
+    for ends in sweeps:
         above = ends.table["lr"] > ends.critical
         for name in ("sharpness", "trace", "adaptive_average", "fisher", "adaptive_worst"):
             value = rank_correlation(ends.table["lr"][above], ends.table[name][above])
@@ -164,14 +154,14 @@ fig11 = figure(
 )  # fmt: skip
 
 
-@PAPER.claim(
-    "net-distance", "Figure 11", "The distance to the flow's end grows with η, by more than the norm.", "ratio > 1",
-    needs=(fig11,),
+@claim(
+    "net-distance", "Figure 11", "The distance to the flow's end grows with η, by more than the norm.",
+    "distance at the largest η over that at the smallest > 1", fig11,
 )  # fmt: skip
-def away_from_the_flow(runs: Sequence[Any]) -> Finding:
+def away_from_the_flow(sweeps: list[Ends]) -> Finding:
     """The ℓ1 distance to the flow's end at the largest rate over the distance at the smallest one."""
     ratios, shares = [], []
-    for ends in sweeps(runs):
+    for ends in sweeps:
         away = ends.table["from_flow_l1"]
         ratios.append(float(away[-1] / away[0]))
         shares.append(float((away[-1] - away[0]) / max(ends.table["l1"][-1] - ends.table["l1"][0], 1e-12)))
@@ -179,31 +169,31 @@ def away_from_the_flow(runs: Sequence[Any]) -> Finding:
 
 
 figure(
-    "fig12", "distance to the start", ("3a", "3b", "3c"),
-    ends_grid("Fig. 12 · distance to the start, and norm", "from_start_l1", "l1"),
+    "fig12", "distance to the initialisation", ("3a", "3b", "3c"),
+    ends_grid("Fig. 12 · distance to the initialisation, and norm", "from_start_l1", "l1"),
 )  # fmt: skip
 
-# Figures 13, 14, 17 and appendix I.8: trajectories, layers, other data, speed.
+# Figures 13, 14, 17 and appendix I.8: training, layers, other data, speed.
 
 fig13 = figure(
-    "fig13", "sharpness, norm and loss on the way", ("52", "19"),
-    grid("Fig. 13 · on the way", ("sharpness", "l1", "distance_l1", "loss"), path_panel),
+    "fig13", "sharpness, norm and loss during training", ("52", "19"),
+    grid("Fig. 13 · during training", ("sharpness", "l1", "distance_l1", "loss"), path_panel),
 )  # fmt: skip
 
 
-@PAPER.claim(
-    "net-ce-falls", "appendix H.4", "With cross-entropy sharpness falls again after its time at the edge.",
-    "last/largest < 0.7, and less than with squares", needs=(fig13,),
+@claim(
+    "net-ce-falls", "appendix H.4", "With cross-entropy the sharpness rises to the edge, then falls before the end.",
+    "final over largest sharpness < 0.7, and less than with squared loss", fig13,
 )  # fmt: skip
-def cross_entropy_falls_again(runs: Sequence[Any]) -> Finding:
-    """The median of the last sharpness over the largest one, above η_c, with cross-entropy; and with squares.
+def cross_entropy_falls_again(sweeps: list[Ends]) -> Finding:
+    """The median over rates above η_c of the last sharpness over the largest, with cross-entropy and with squared loss.
 
-    Only up to 2/s₀: at larger rates the run starts above the edge, and its sharpness does not rise to the largest one.
+    Only rates up to 2/s₀ count: at larger rates a run starts above the edge, and its sharpness does not rise to it.
     """
     medians = {}
     for loss in ("cross_entropy", "half_mse"):
         shares = []
-        for ends in sweeps(runs, loss=loss):
+        for ends in (e for e in sweeps if e.loss == loss):
             table = ends.table
             risen = (table["lr"] > ends.critical) & (table["lr"] <= 2 / ends.flow["initial_sharpness"])
             fallen = table["sharpness"][risen] / table["smoothed_sharpness"][risen]
@@ -211,7 +201,7 @@ def cross_entropy_falls_again(runs: Sequence[Any]) -> Finding:
             shares.append(float(np.median(fallen)) if len(fallen) else np.nan)
         medians[loss] = max(shares) if loss == "cross_entropy" else min(shares)
     holds = medians["cross_entropy"] < 0.7 and medians["cross_entropy"] < medians["half_mse"]
-    return Finding(medians["cross_entropy"], holds, f"with squares {medians['half_mse']:.2f}")
+    return Finding(medians["cross_entropy"], holds, f"with squared loss {medians['half_mse']:.2f}")
 
 
 fig14 = figure(
@@ -219,23 +209,23 @@ fig14 = figure(
 )
 
 
-@PAPER.claim(
-    "net-layers", "Figure 14", "The ℓ2 norm of every layer is larger at the largest rate.", "growth > 0",
-    needs=(fig14,),
+@claim(
+    "net-layers", "Figure 14", "The ℓ2 norm of every layer is larger at the largest rate than at the smallest.",
+    "relative growth > 0", fig14,
 )  # fmt: skip
-def layers_grow(runs: Sequence[Any]) -> Finding:
-    """The smallest growth of a layer's ℓ2 norm from the smallest to the largest rate, relative to its size.
+def layers_grow(sweeps: list[Ends]) -> Finding:
+    """The smallest relative growth of a layer's ℓ2 norm from the smallest to the largest rate.
 
-    The detail says how many layers have a falling trend past η_c nevertheless.
+    The detail says how many layers have a norm that tends to fall above η_c nevertheless.
     """
     grown, trends = [], []
-    for ends in sweeps(runs):
+    for ends in sweeps:
         table, above = ends.table, ends.table["lr"] > ends.critical
         layers = [table[name] for name in table if name.startswith("l2[") and name.endswith("['W']")]
         grown += [float(norm[-1] / norm[0] - 1) for norm in layers]
         trends += [rank_correlation(table["lr"][above], norm[above]) for norm in layers]
     falling = sum(trend < 0 for trend in trends)
-    return Finding(min(grown), min(grown) > 0, f"{len(grown)} layers; {falling} have a falling trend past η_c")
+    return Finding(min(grown), min(grown) > 0, f"{len(grown)} layers; {falling} tend to fall above η_c")
 
 
 figure(
@@ -248,14 +238,14 @@ fig_speed = figure(
 )  # fmt: skip
 
 
-@PAPER.claim(
-    "net-speed", "appendix H.8", "Below η_c the iterations needed go as 1/η.", "slope −1 within 0.1",
-    needs=(fig_speed,),
+@claim(
+    "net-speed", "appendix H.8", "Below η_c the number of iterations needed is proportional to 1/η.",
+    "slope of log iterations in log η within 0.1 of −1", fig_speed,
 )  # fmt: skip
-def speed(runs: Sequence[Any]) -> Finding:
+def speed(sweeps: list[Ends]) -> Finding:
     """The slope of log iterations in log rate below η_c, of the sweep where it is farthest from −1."""
     slopes = []
-    for ends in sweeps(runs):
+    for ends in sweeps:
         table = ends.table
         below = table["lr"] <= 1.0001 * ends.critical
         slopes.append(float(np.polyfit(np.log(table["lr"][below]), np.log(table["steps"][below]), 1)[0]))
@@ -263,14 +253,14 @@ def speed(runs: Sequence[Any]) -> Finding:
     return Finding(worst, abs(worst + 1) < 0.1, f"{len(slopes)} sweeps")
 
 
-@PAPER.claim(
-    "net-speed-past", "appendix H.8", "Past η_c they fall more slowly.", "difference of slopes > 0.05",
-    needs=(fig_speed,),
+@claim(
+    "net-speed-past", "appendix H.8", "Above η_c the number of iterations falls more slowly with η than below.",
+    "slope above η_c minus slope below > 0.05", fig_speed,
 )  # fmt: skip
-def slower_past_it(runs: Sequence[Any]) -> Finding:
+def slower_past_it(sweeps: list[Ends]) -> Finding:
     """The slope past η_c minus the slope below it, of the sweep where the difference is smallest."""
     differences = []
-    for ends in sweeps(runs):
+    for ends in sweeps:
         x, y = np.log(ends.table["lr"]), np.log(ends.table["steps"])
         below = ends.table["lr"] <= 1.0001 * ends.critical
         slopes = [float(np.polyfit(x[part], y[part], 1)[0]) for part in (below, ~below)]
@@ -289,7 +279,7 @@ def _row_figure(row: Row) -> Figure:
         ends, quantities = at_last_goal(entry), ("sharpness", "l1", "test_loss")
         both = [[panel(ends, q, fine=fine, titled=fine and k == 0) for k, q in enumerate(quantities)]
                 for fine in (True, False)]  # fmt: skip
-        return {"title": f"Table 1 · {row.name}", "grid": both}
+        return {"title": honest(f"Table 1 · {row.name}", [ends]), "grid": both}
 
     scales: tuple[Scale, ...] = ("smoke", "laptop", "paper")
     runs: dict[Scale, tuple[NetworkSweep, ...]] = {scale: (spec(row, scale),) for scale in scales}
@@ -300,10 +290,10 @@ def _row_figure(row: Row) -> Figure:
 ROW_FIGURES = {row.name: _row_figure(row) for row in rows().values()}
 
 
-@PAPER.claim(
-    "net-ce-edge", "appendix H.4", "… to which it had risen: its smoothed maximum follows 2/η past η_c.",
-    "median ratio in [0.7, 1.4]", needs=(ROW_FIGURES["fcn-relu-mnist-5k-ce-0.01"],),
+@claim(
+    "net-ce-edge", "appendix H.4", "With cross-entropy the smoothed maximum of the sharpness follows 2/η above η_c.",
+    "median of the maximum · η/2 in [0.7, 1.4]", ROW_FIGURES["fcn-relu-mnist-5k-ce-0.01"], loss="cross_entropy",
 )  # fmt: skip
-def rises_to_the_edge(runs: Sequence[Any]) -> Finding:
-    worst, count = at_the_edge(sweeps(runs, loss="cross_entropy"), "smoothed_sharpness", above=1.1)
+def rises_to_the_edge(sweeps: list[Ends]) -> Finding:
+    worst, count = at_the_edge(sweeps, "smoothed_sharpness", above=1.1)
     return Finding(worst, 0.7 <= worst <= 1.4, count)

@@ -1,6 +1,6 @@
 """Lemma E.1: the risk of the diagonal network, and the KKT points of least risk on M under S ≤ 2/η."""
 
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -85,8 +85,8 @@ def _stationarity() -> Any:
 
 
 @PAPER.claim(
-    "lemE.1-complete", "Lemma E.1", "There are no others: what an optimiser finds is on the list.",
-    "distance < 1e-4, the optimiser's own",
+    "lemE.1-complete", "Lemma E.1", "There are no KKT points beyond the list: an optimiser finds no other.",
+    "distance to the list < 1e-4, the optimiser's own accuracy",
 )  # fmt: skip
 def kkt_complete() -> Finding:
     """Local minima found by SLSQP from random starts: the largest distance to the list; and the global one."""
@@ -114,7 +114,7 @@ def kkt_complete() -> Finding:
     return Finding(worst, worst < 1e-4 and gap < 1e-6, f"distance to the list; least risk differs by {gap:.1e}")
 
 
-@PAPER.claim("lemE.1-global", "after Lemma E.1", "The global minimum, here from a convex program in w².", _SMALL)
+@PAPER.claim("lemE.1-global", "after Lemma E.1", "The KKT point of least risk solves a convex program in w².", _SMALL)
 def kkt_global() -> Finding:
     """The least risk by two monotone equations against the best of all supports, in five dimensions."""
     rng, worst = np.random.default_rng(3), 0.0
@@ -125,7 +125,12 @@ def kkt_global() -> Finding:
     return Finding(worst, worst < _ROUNDING, f"{_DRAWS} examples")
 
 
-def positivity(*, as_printed: bool) -> Finding:
+@PAPER.misprint(
+    "lemE.1-positivity", "Lemma E.1",
+    printed=("w² > 0 on the support iff 2ηλxᵢ + νxᵢ < 1.", "wrong in no example"),
+    corrected=("w² > 0 on the support iff 2ηλxᵢ² + νxᵢ < 1.", "wrong in no example"),
+)  # fmt: skip
+def positivity(as_printed: bool) -> Finding:
     """How often the condition on (λ, ν) is wrong about whether all w² of Eq. 13 are positive, for λ ≥ 0."""
     rng, wrong, total = np.random.default_rng(4), 0, 0
     for _ in range(2000):
@@ -142,14 +147,12 @@ def positivity(*, as_printed: bool) -> Finding:
     return Finding(wrong / total, wrong == 0, f"{wrong} of {total} wrong")
 
 
-PAPER.misprint(
-    "lemE.1-positivity", "Lemma E.1",
-    printed=("w² > 0 on the support iff 2ηλxᵢ + νxᵢ < 1.", "never wrong", partial(positivity, as_printed=True)),
-    corrected=("w² > 0 on the support iff 2ηλxᵢ² + νxᵢ < 1.", "never wrong", partial(positivity, as_printed=False)),
+@PAPER.misprint(
+    "lemE.1-support", "Lemma E.1, Eq. 13",
+    printed=("Eq. 13 gives (λ, ν) on every support if x is no multiple of 1.", "denominator > 0"),
+    corrected=("Eq. 13 gives (λ, ν) on the supports where the non-zero entries of x differ.", "denominator > 0"),
 )  # fmt: skip
-
-
-def tied_support(*, as_printed: bool) -> Finding:
+def tied_support(as_printed: bool) -> Finding:
     """The least denominator of Eq. 13 over all supports on which the lemma uses it, relative to its terms."""
     least = np.inf
     x = np.array([1.0, 0.5, 0.0])
@@ -162,16 +165,12 @@ def tied_support(*, as_printed: bool) -> Finding:
     return Finding(least, least > 0, "x = (1, ½, 0), least denominator over the supports")
 
 
-PAPER.misprint(
-    "lemE.1-support", "Lemma E.1, Eq. 13",
-    printed=("Eq. 13 gives (λ, ν) on every support if x is no multiple of 1.", "denominator > 0",
-             partial(tied_support, as_printed=True)),
-    corrected=("… on the supports where the non-zero entries of x differ.", "denominator > 0",
-               partial(tied_support, as_printed=False)),
+@PAPER.misprint(
+    "lemE.1-tied", "Lemma E.1, Eq. 14",
+    printed=("For x = α1, w from any (λ ≥ 0, ν) with Eq. 14 is a KKT point.", "S ≤ 2/η"),
+    corrected=("For x = α1, it is one only if 2ηαy ≤ 1, because S = 4αy on all of M.", "S ≤ 2/η"),
 )  # fmt: skip
-
-
-def tied_infeasible(*, as_printed: bool) -> Finding:
+def tied_infeasible(as_printed: bool) -> Finding:
     """x = α1: the sharpness of the points of Eq. 14 over the bound 2/η; at a KKT point it is at most 1."""
     ratios = []
     for scale in (0.5, 1.0, 2.0):
@@ -183,11 +182,3 @@ def tied_infeasible(*, as_printed: bool) -> Finding:
             if (u > 0).all() and (as_printed or 2 * lr * scale * y <= 1):
                 ratios.append(float(Manifold(x, y).sharpness(np.sqrt(u))) * lr / 2)
     return Finding(max(ratios), max(ratios) <= 1 + _ROUNDING, f"largest of {len(ratios)} points")
-
-
-PAPER.misprint(
-    "lemE.1-tied", "Lemma E.1, Eq. 14",
-    printed=("For x = α1, w from any (λ ≥ 0, ν) with Eq. 14 is a KKT point.", "S ≤ 2/η",
-             partial(tied_infeasible, as_printed=True)),
-    corrected=("… if 2ηαy ≤ 1: S is 4αy on all of M.", "S ≤ 2/η", partial(tied_infeasible, as_printed=False)),
-)  # fmt: skip

@@ -93,10 +93,10 @@ def program(x: Any, y: float, cost: Any) -> tuple[float, Any]:
     return float(found.fun), np.flatnonzero(found.x > 1e-9)
 
 
-def least_value(which: str, *, as_printed: bool = False, positive: bool = True) -> Finding:
+def least_value(as_printed: bool, which: str) -> Finding:
     """The closed forms of min ‖w²‖₁ and min S against linear programs in u = w²."""
     worst = 0.0
-    for x, y in examples(_DRAWS, positive=positive, key=3):
+    for x, y in examples(_DRAWS, positive=True, key=3):
         if which == "norm":
             value, _ = program(x, y, np.ones(len(x)))
             stated = least_norm(x, y).value
@@ -108,11 +108,11 @@ def least_value(which: str, *, as_printed: bool = False, positive: bool = True) 
 
 
 PAPER.claim("prop3.2-norm", "Proposition 3.2 i, Eq. 6", "For x > 0 the least ‖w²‖₁ on M is y/x_max.", _SMALL)(
-    partial(least_value, "norm")
+    partial(least_value, False, "norm")
 )
 
 
-def necessary(which: str, *, as_printed: bool = False) -> Finding:
+def necessary(as_printed: bool, which: str) -> Finding:
     """How often the support of the minimum is where the proposition says, x of mixed signs."""
     right = 0
     for x, y in examples(_DRAWS, key=5):
@@ -128,20 +128,19 @@ def necessary(which: str, *, as_printed: bool = False) -> Finding:
 
 PAPER.misprint(
     "prop3.2-norm-signs", "Proposition 3.2 i, Lemma D.1 i",
-    printed=("For x of any signs the least norm is supported where xᵢ is the entry of largest modulus.",
-             "in every example", partial(necessary, "norm", as_printed=True)),
-    corrected=("… where xᵢ is the largest entry of the sign of y.", "in every example", partial(necessary, "norm")),
-)  # fmt: skip
+    printed=("For x of any signs the least norm is supported where |xᵢ| is largest.", "in every example"),
+    corrected=("… where xᵢ is largest in modulus among the entries with the sign of y.", "in every example"),
+)(partial(necessary, which="norm"))  # fmt: skip
 PAPER.claim(
     "prop3.2-sharpness", "Proposition 3.2 ii, Eq. 7",
-    "For any x the least sharpness has one value x₀ on its support: the smallest entry of y's sign.",
+    "For any x the least sharpness is supported where xᵢ is smallest in modulus among the entries with the sign of y.",
     "in every example",
-)(partial(necessary, "sharpness"))  # fmt: skip
+)(partial(necessary, False, "sharpness"))  # fmt: skip
 
 
 @PAPER.claim(
-    "lemD.2-sufficient", "Lemma D.2", "For x > 0 every w ∈ M supported on arg max (arg min) x attains the minimum.",
-    _SMALL,
+    "lemD.2-sufficient", "Lemma D.2",
+    "For x > 0 every w ∈ M supported on arg max x (arg min x) has the least norm (sharpness).", _SMALL,
 )  # fmt: skip
 def sufficient() -> Finding:
     """Every w supported on the ties of x_max (x_min) attains the minimum, x > 0."""
@@ -160,9 +159,9 @@ def sufficient() -> Finding:
 
 PAPER.misprint(
     "lemD.2-value", "proof of Lemma D.2",
-    printed=("min S on M is y x_min.", _SMALL, partial(least_value, "sharpness", as_printed=True)),
-    corrected=("min S on M is 4 y x_min.", _SMALL, partial(least_value, "sharpness")),
-)  # fmt: skip
+    printed=("For x > 0 the least sharpness on M is y x_min.", _SMALL),
+    corrected=("For x > 0 the least sharpness on M is 4 y x_min.", _SMALL),
+)(partial(least_value, which="sharpness"))  # fmt: skip
 
 # The proof of Lemma D.1: gradient and Hessian on M of f = ½‖w‖² and f = S/8.
 
@@ -181,7 +180,7 @@ def proof_jacobian(which: str) -> Finding:
     return Finding(worst, worst < _ROUNDING, f"largest relative difference, {_DRAWS // 2} points of M")
 
 
-def riemannian(which: str, *, as_printed: bool = False) -> Finding:
+def riemannian(as_printed: bool, which: str) -> Finding:
     """P ∇(P∇f) P by autodiff against the proof's formula for Hess f; f = ½‖w‖² or S/8."""
     rng, worst = np.random.default_rng(6), 0.0
     for x, y in examples(_DRAWS // 2, key=6):
@@ -218,18 +217,20 @@ def _gradient_jacobian() -> Any:
     return jax.jit(jacobian)
 
 
-PAPER.claim("lemD.1-jacobian-norm", "proof of Lemma D.1 i", "The displayed ∇G, G = grad ½‖w‖².", _SMALL)(
+PAPER.claim("lemD.1-jacobian-norm", "proof of Lemma D.1 i", "The displayed matrix is ∇G for G = grad ½‖w‖².", _SMALL)(
     partial(proof_jacobian, "norm")
 )
 PAPER.misprint(
     "lemD.1-hess-norm", "proof of Lemma D.1 i",
-    printed=("Hess f(u) = P[(1 − ⟨w,xw⟩/‖xw‖²)·x] ⊙ u for f = ½‖w‖².", _SMALL,
-             partial(riemannian, "norm", as_printed=True)),
-    corrected=("Hess f(u) = P[1 − (⟨w,xw⟩/‖xw‖²)·x] ⊙ u.", _SMALL, partial(riemannian, "norm")),
-)  # fmt: skip
+    printed=("Hess f(u) = P[(1 − ⟨w,xw⟩/‖xw‖²)·x] ⊙ u for f = ½‖w‖².", _SMALL),
+    corrected=("Hess f(u) = P[1 − (⟨w,xw⟩/‖xw‖²)·x] ⊙ u for f = ½‖w‖².", _SMALL),
+)(partial(riemannian, which="norm"))  # fmt: skip
 PAPER.claim(
-    "lemD.1-jacobian-sharpness", "proof of Lemma D.1 ii", "The displayed ∇G (printed ∇²G), G = grad ½‖xw‖².", _SMALL
+    "lemD.1-jacobian-sharpness",
+    "proof of Lemma D.1 ii",
+    "The displayed matrix (printed as ∇²G) is ∇G for G = grad ½‖xw‖².",
+    _SMALL,
 )(partial(proof_jacobian, "sharpness"))
 PAPER.claim(
     "lemD.1-hess-sharpness", "proof of Lemma D.1 ii", "Hess f(u) = P(x² − (⟨w,x³w⟩/‖xw‖²)·x) ⊙ u for f = S/8.", _SMALL
-)(partial(riemannian, "sharpness"))
+)(partial(riemannian, False, "sharpness"))

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe.papers.conflicting_biases.table_1 import Setting
+
 _LOSSES = {"half_mse": "MSE", "cross_entropy": "CE"}
 
 
@@ -37,25 +39,23 @@ class Ends:
 
     @property
     def loss(self) -> str:
-        name: str = self.entry.spec["setting"]["loss"]
-        return name
+        return self.entry.spec["setting"]["loss"]
+
+    @property
+    def setting(self) -> Setting:
+        return Setting(**self.entry.spec["setting"])
 
     @property
     def title(self) -> str:
         """In two lines: network and data; loss, start and goal."""
-        s = self.entry.spec["setting"]
-        size = f" {s['width']}×{s['depth']}" if s["architecture"] == "fcn" else ""
-        kind = {"standard": "", "kernel": " kernel", "mup": " μP"}[s["parameterisation"]]
-        start = "" if s["scale"] == 1 else f", start ×{s['scale']:g}"
-        n = f"-{s['n']}" if s["n"] else ""
-        model = f"{s['architecture']}-{s['activation']}{size}{kind}"
-        return f"{model}, {s['data']}{n}\n{_LOSSES[s['loss']]}, seed {s['seed']}{start}, loss {self.goal:g}"
+        s = self.setting
+        start = "" if s.scale == 1 else f", start ×{s.scale:g}"
+        return f"{s.name}\n{_LOSSES[s.loss]}, seed {s.seed}{start}, loss {self.goal:g}"
 
     @property
     def rates(self) -> list[float]:
         """All rates, also those that did not reach the goal."""
-        rates: list[float] = self.entry.result["runs"]["lr"]
-        return rates
+        return self.entry.result["runs"]["lr"]
 
     def path(self, k: int) -> dict[str, NDArray[Any]]:
         """What the run at the k-th of all rates recorded on the way."""

@@ -1,19 +1,25 @@
-"""What the figures of networks share: their runs at each scale, grids of panels, and what their checks read."""
+"""What the figures and claims on networks share: their runs at each scale, grids of panels, and the names of stand-ins.
 
+At smoke and laptop scale the runs are not those of the paper: smaller networks, fewer examples, other data. Titles of
+figures and details of claims then name the network and the data that were used.
+"""
+
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Figure, Scale, Shown
+from steppe.experiments import Figure, Finding, Scale, Shown
 from steppe.papers.conflicting_biases.network_ends import Ends, at_last_goal, panel
 from steppe.papers.conflicting_biases.network_runs import NetworkSweep
 from steppe.papers.conflicting_biases.network_scales import smoke_spec, spec
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.table_1 import Row, Setting, shown_in
+from steppe.papers.conflicting_biases.table_1 import Row, Setting, shown_in, stand_ins
 
 Numbers = Callable[[Sequence[Any]], dict[str, Any]]
+Check = Callable[[list[Ends]], Finding]
 
 NORMS = ("l1", "l2", "nuclear")
 
@@ -51,15 +57,35 @@ def grid(title: str, quantities: Sequence[str], one: Callable[..., dict[str, Any
     def numbers(entries: Sequence[Any]) -> dict[str, Any]:
         ends = [at_last_goal(entry) for entry in entries]
         rows = [[one(e, quantity, titled=k == 0) for e in ends] for k, quantity in enumerate(quantities)]
-        return {"title": title, "grid": rows}
+        return {"title": honest(title, ends), "grid": rows}
 
     return numbers
 
 
-def sweeps(*runs: Sequence[Any], loss: str | None = None) -> list[Ends]:
-    """Every sweep of these figures once, at its last goal; with `loss` those of one loss only."""
-    found = {entry.id: at_last_goal(entry) for entries in runs for entry in entries}
-    return [ends for ends in found.values() if loss in (None, ends.loss)]
+def honest(title: str, ends: Iterable[Ends]) -> str:
+    """The title of what the paper shows; if something else is shown, it says so and names that."""
+    others = stand_ins(one.setting for one in ends)
+    return f"Stand-in for {title}\n{others}" if others else title
+
+
+def claim(
+    id: str, source: str, statement: str, expected: str, *needs: Figure, loss: str | None = None
+) -> Callable[[Check], Check]:
+    """Declare a claim on sweeps. The check gets every sweep of the figures once, at its last goal; with `loss` only
+    those with this loss."""
+
+    def declare(check: Check) -> Check:
+        @PAPER.claim(id, source, statement, expected, needs=needs)
+        @functools.wraps(check)
+        def on_runs(*runs: Sequence[Any]) -> Finding:
+            entries = {entry.id: at_last_goal(entry) for figure_runs in runs for entry in figure_runs}
+            ends = [one for one in entries.values() if loss in (None, one.loss)]
+            found, others = check(ends), stand_ins(one.setting for one in ends)
+            return Finding(found.measured, found.holds, found.detail + (f"; stand-ins: {others}" if others else ""))
+
+        return check
+
+    return declare
 
 
 def farthest_from_one(ratios: Iterable[float]) -> float:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from steppe.experiments import Experiment
 from steppe.papers.conflicting_biases.table_1 import Setting
+from steppe.store import Computed, Entry
 from steppe.sweep import Composite, Get
 
 if TYPE_CHECKING:
     from steppe.outcome import Outcome
     from steppe.rates import Critical, Descent, Sweep
-    from steppe.store import Computed, Entry
 
 # A sweep of at most this many steps a run is made in one process: starting more processes would take longer.
 _FEW_STEPS = 5_000
@@ -32,13 +32,12 @@ class FlowRun(Experiment, kind="conflicting-biases/flow"):
     goals: tuple[float, ...]
     rtol: float = _RTOL
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         import numpy as np
 
         from steppe.dynamics import Flow
         from steppe.rates import critical_rate
         from steppe.rates._critical import critical_arrays
-        from steppe.store import Computed
 
         problem, _ = self.setting.problems()
         found = critical_rate(
@@ -64,7 +63,7 @@ class DescentRun(Experiment, kind="conflicting-biases/descent"):
     patience: float = 10.0
     steps: int = 1_000_000
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         from steppe.rates import Descents, Limits
 
         problem, _ = self.setting.problems()
@@ -97,7 +96,7 @@ class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
     rtol: float = _RTOL
     multiples: tuple[float, ...] = ()
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         """All runs in this process."""
         from steppe.dynamics import Flow
         from steppe.rates import critical_rate, sweep
@@ -121,7 +120,7 @@ class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
         finished = _Finished(self, flow, get)
         return [finished.spec_of(lr) for lr in finished.absent()]
 
-    def compose(self, get: Get) -> "Computed":
+    def compose(self, get: Get) -> Computed:
         import jax
 
         from steppe.rates import sweep
@@ -154,7 +153,7 @@ class _Finished:
 
     together = True
 
-    def __init__(self, spec: NetworkSweep, flow: "Entry | None", get: Get):
+    def __init__(self, spec: NetworkSweep, flow: Entry | None, get: Get):
         self.spec, self.critical, self.get = spec, critical_of(flow), get
         self.known: dict[float, Outcome] = {}
 
@@ -192,11 +191,9 @@ def critical_of(entry: Any) -> "tuple[Critical, ...]":
     return restored_critical(entry.params)
 
 
-def _stored_sweep(found: "Sweep") -> "Computed":
+def _stored_sweep(found: "Sweep") -> Computed:
     """What is stored: the table of ends, the trajectories, and w at the last goal of each rate."""
     import numpy as np
-
-    from steppe.store import Computed
 
     paths = {f"path/{k}/{name}": np.asarray(c, np.float32) for k, d in enumerate(found.descents)
              for name, c in d.records.items()}  # fmt: skip
@@ -208,10 +205,8 @@ def _stored_sweep(found: "Sweep") -> "Computed":
     return Computed(found.ends, paths | points, {"flow": flow, "outcomes": outcomes, "runs": costs, "final": final})
 
 
-def _stored_descent(descent: "Descent") -> "Computed":
+def _stored_descent(descent: "Descent") -> Computed:
     import numpy as np
-
-    from steppe.store import Computed
 
     params = {"step": np.array([r.step for r in descent.reached], dtype=int)}
     for name in ("w", "centre"):

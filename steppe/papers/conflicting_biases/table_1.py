@@ -1,5 +1,6 @@
 """Table 1: every configuration of the paper by name, and the further ones of figures 7, 8 and 17."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -98,6 +99,17 @@ class Setting:
     seed: int = 43
     scale: float = 1.0
 
+    @property
+    def name(self) -> str:
+        """Network and data, each with its size.
+
+        >>> Setting("fcn", "digits", "half_mse", n=100, width=16).name
+        'fcn-relu 16×2, digits-100'
+        """
+        kind = {"standard": "", "kernel": " kernel", "mup": " μP"}[self.parameterisation]
+        examples = f"-{self.n}" if self.n else ""
+        return f"{self.architecture}-{self.activation} {self.width}×{self.depth}{kind}, {self.data}{examples}"
+
     def problems(self) -> Any:
         """The training problem, and the same network on the test set."""
         from steppe import losses
@@ -152,6 +164,16 @@ class Row:
     goal: float
     mark: str
     figures: tuple[str, ...]
+
+
+def stand_ins(settings: Iterable[Setting]) -> str:
+    """The names of the settings that are no configuration of the paper, each once; "" if all are.
+
+    >>> stand_ins([row("fcn-relu-mnist-5k-mse-0.01").setting, Setting("fcn", "digits", "half_mse", n=100, width=16)])
+    'fcn-relu 16×2, digits-100'
+    """
+    published = {row.setting for row in rows().values()}
+    return "; ".join(dict.fromkeys(setting.name for setting in settings if setting not in published))
 
 
 @cache

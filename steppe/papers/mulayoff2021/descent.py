@@ -13,10 +13,10 @@ import numpy as np
 from steppe import check
 from steppe.experiments import Experiment, Paper
 from steppe.outcome import OUTCOMES
+from steppe.store import Computed, Entry
 
 if TYPE_CHECKING:
     from steppe.papers.mulayoff2021.theory import PiecewiseLinear
-    from steppe.store import Computed, Entry
 
 PAPER = Paper(
     "mulayoff2021",
@@ -62,10 +62,9 @@ class Descent(Experiment, kind="mulayoff2021/descent"):
     gap: float = 0.2
     spread: float = 0.5
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         """Train; one row for each step size, with all numbers that the claims need of its minimum."""
         from steppe.dynamics import minima
-        from steppe.store import Computed
 
         x, y = self.data()
         rates = self.rates()
@@ -154,7 +153,7 @@ def measured(params: Mapping[str, Any], x: Any, lr: float) -> dict[str, float]:
     return {name: float(values[name]) for name in COLUMNS}
 
 
-def merged(runs: Sequence["Entry"]) -> dict[str, Any]:
+def merged(runs: Sequence[Entry]) -> dict[str, Any]:
     """The columns of all parts of an experiment, sorted by step size."""
     tables = [run.curves for run in runs]
     columns = {name: np.concatenate([t[name] for t in tables]) for name in tables[0]}

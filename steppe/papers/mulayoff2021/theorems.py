@@ -1,5 +1,7 @@
 """The theorems of mulayoff2021, measured on the minima of all figures; and its formulas, on random cases."""
 
+import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -209,60 +211,43 @@ def sgd_unstable_beyond_limit(runs: Runs) -> Finding:
 # Formulas, as printed and corrected.
 
 
-def root_residual(*, printed: bool) -> Callable[[], Finding]:
-    """How far (S75) is from solving the equation whose root it should be, over a grid of η, C, p and n."""
-
-    def check() -> Finding:
-        import itertools
-        import math
-
-        from steppe.papers.mulayoff2021.theory import theorem_2, theorem_2_as_printed
-
-        bound, worst = theorem_2_as_printed if printed else theorem_2, 0.0
-        for lr, C, p, n in itertools.product((1e-3, 0.1, 1.0), (1.0, 5.0), (1, 4), (4, 10)):
-            value = bound(lr, C, p, n)
-            equation = 2 / lr + 2 * math.sqrt(3 * p / n) * C * math.sqrt(value)
-            worst = max(worst, abs(value / equation - 1))
-        return Finding(worst, worst <= 1e-12, "24 cases; the largest relative residual")
-
-    return check
+_SOLVES = "The bound, multiplied out, solves λ = 2/η + 2√3 C √λ √(p/n)"
 
 
-PAPER.misprint(
+@PAPER.misprint(
     "s75", "(S75)",
-    printed=(
-        "The bound multiplied out solves λ = 2/η + 2√3 C √λ √(p/n), as printed.", "relative residual 0",
-        root_residual(printed=True),
-    ),
-    corrected=("… with the last two terms doubled.", "relative residual 0", root_residual(printed=False)),
+    printed=(f"{_SOLVES}.", "relative residual 0"),
+    corrected=(f"{_SOLVES} if its last two terms are doubled.", "relative residual 0"),
 )  # fmt: skip
+def root_residual(as_printed: bool) -> Finding:
+    """How far (S75) is from solving the equation whose root it should be, over a grid of η, C, p and n."""
+    from steppe.papers.mulayoff2021.theory import theorem_2, theorem_2_as_printed
+
+    bound, worst = theorem_2_as_printed if as_printed else theorem_2, 0.0
+    for lr, C, p, n in itertools.product((1e-3, 0.1, 1.0), (1.0, 5.0), (1, 4), (4, 10)):
+        value = bound(lr, C, p, n)
+        equation = 2 / lr + 2 * math.sqrt(3 * p / n) * C * math.sqrt(value)
+        worst = max(worst, abs(value / equation - 1))
+    return Finding(worst, worst <= 1e-12, "24 cases; the largest relative residual")
 
 
-def jump_error(*, printed: bool) -> Callable[[], Finding]:
+@PAPER.misprint(
+    "f2", "Appendix VI, below (S41)",
+    printed=("f″ = Σ w₁ᵢw₂ᵢ δ(x − τᵢ).", "relative error of the slope jumps of random nets 0"),
+    corrected=("f″ = Σ |w₁ᵢ|w₂ᵢ δ(x − τᵢ).", "relative error of the slope jumps of random nets 0"),
+)  # fmt: skip
+def jump_error(as_printed: bool) -> Finding:
     """Slope jumps of random nets, measured on the function, against the weights of the deltas."""
-
-    def check() -> Finding:
-        rng, worst = np.random.default_rng(0), 0.0
-        for _ in range(20):
-            w1, b1, w2 = rng.normal(size=(3, 6))
-            weights = w1 * w2 if printed else np.abs(w1) * w2
-            knots = -b1 / w1
-            apart = np.min(np.abs(knots[:, None] - knots[None]) + np.diag(np.full(6, np.inf)))
-            h = 0.25 * apart
-            left, middle, right = (np.maximum(np.outer(knots + shift, w1) + b1, 0.0) @ w2 for shift in (-h, 0.0, h))
-            # Neighbours are at least 4h away: between left and right f bends only at the knot itself.
-            jumps = (right - 2 * middle + left) / h
-            worst = max(worst, float(np.max(np.abs(jumps - weights) / np.abs(weights))))
-        # The rounding of f, about 1e-16, divided by h, which may be 1e-3.
-        return Finding(worst, worst <= 1e-8, "20 nets of 6 neurons; the largest relative error")
-
-    return check
-
-
-JUMPS = "slope jumps of random nets, relative error 0"
-PAPER.claim(
-    "f2-printed", "Appendix VI, below (S41)", "f″ = Σ w₁ᵢw₂ᵢ δ(x − τᵢ), as printed.", JUMPS, misprint=True,
-)(jump_error(printed=True))  # fmt: skip
-PAPER.claim(
-    "f2-corrected", "Appendix VI, corrected", "f″ = Σ |w₁ᵢ|w₂ᵢ δ(x − τᵢ).", JUMPS,
-)(jump_error(printed=False))  # fmt: skip
+    rng, worst = np.random.default_rng(0), 0.0
+    for _ in range(20):
+        w1, b1, w2 = rng.normal(size=(3, 6))
+        weights = w1 * w2 if as_printed else np.abs(w1) * w2
+        knots = -b1 / w1
+        apart = np.min(np.abs(knots[:, None] - knots[None]) + np.diag(np.full(6, np.inf)))
+        h = 0.25 * apart
+        left, middle, right = (np.maximum(np.outer(knots + shift, w1) + b1, 0.0) @ w2 for shift in (-h, 0.0, h))
+        # Neighbours are at least 4h away: between left and right f bends only at the knot itself.
+        jumps = (right - 2 * middle + left) / h
+        worst = max(worst, float(np.max(np.abs(jumps - weights) / np.abs(weights))))
+    # The rounding of f, about 1e-16, divided by h, which may be 1e-3.
+    return Finding(worst, worst <= 1e-8, "20 nets of 6 neurons; the largest relative error")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +10,7 @@ from steppe import figures
 from steppe.experiments import Experiment, Finding, Shown
 from steppe.papers.multi_index.scaling_laws import LAWS
 from steppe.papers.multi_index.setting import ACTIVATIONS, COLOURS, PAPER, Activation, label, model, rows, sigma
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 Runs = Sequence[Any]
 
@@ -38,9 +36,7 @@ class Approximate(Experiment, kind="multi-index/approximate"):
     seeds: int = 10
     rtol: float = 1e-5
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         names = ("seed", "share", "flatness", "lower", "residual", "loss")
         return Computed(rows(names, self.seeds * len(self.shares), self._row, checkpoint), {}, {})
 
@@ -133,10 +129,9 @@ class Alternating(Experiment, kind="multi-index/alternating"):
     rtol: float = 1e-5
     seed: int = 0
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         from steppe.data import multi_index
         from steppe.papers.multi_index import theory
-        from steppe.store import Computed
 
         rng, activation = np.random.default_rng([self.seed, 0]), sigma(self.activation)
         link, U, _ = model("sum", self.activation, self.r, self.d, rng)

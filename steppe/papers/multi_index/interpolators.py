@@ -3,15 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from steppe.experiments import Experiment
 from steppe.papers.multi_index.setting import LABELS, Activation, LinkName, model, rows, sigma
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 # One row for each ν, NaN where no interpolator exists. min ∈ [`lower`, `flatness`]; `lemma5`: the bound from the least
 # norm; `pointwise`: the bound for any inner weights; `largest` = ‖a‖_∞; `total` = ‖a‖₁; `loss`: in closed form, NaN
@@ -42,9 +40,8 @@ class Interpolators(Experiment, kind="multi-index/interpolators"):
     rtol: float = 1e-5
     seed: int = 0
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         from steppe.data import multi_index
-        from steppe.store import Computed
 
         rng = np.random.default_rng([self.seed, 0])
         link, U, directions = model(self.link, self.activation, self.r, self.d, rng)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,7 @@ from steppe.papers.multi_index.setting import (
     rows,
     sigma,
 )
-
-if TYPE_CHECKING:
-    from steppe.store import Computed
+from steppe.store import Computed
 
 Runs = Sequence[Any]
 Check = Callable[..., Finding]
@@ -52,9 +50,7 @@ class Scaling(Experiment, kind="multi-index/scaling"):
     seeds: int = 10
     rtol: float = 1e-5
 
-    def run(self, checkpoint: Any, progress: Any) -> "Computed":
-        from steppe.store import Computed
-
+    def run(self, checkpoint: Any, progress: Any) -> Computed:
         return Computed(rows(COLUMNS, self.seeds * len(self.d), self._row, checkpoint), {}, {})
 
     def _row(self, k: int) -> dict[str, float]:

@@ -72,8 +72,7 @@ def error(params: Params, d: int, **rest: Any) -> float:
 
 def cube(d: int) -> Floats:
     """All corners of {−1, 1}^d, one in each row; also all vectors of d signs."""
-    corners: Floats = 2.0 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1) - 1.0
-    return corners
+    return 2.0 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1) - 1.0
 
 
 def excess(build: Callable[[Any, Any], Params], bound: Callable[[Any, Any], float], **rest: Any) -> float:
@@ -94,7 +93,7 @@ def worst_flattest(kind: str, *, d: int = 12, n: int = 40, eps: float = 1e-5) ->
     unseen = cube(d)[~(cube(d)[:, None] == data.x[None]).all(axis=2).any(axis=1)]
     y = unseen[:, 0] * unseen[:, 1]
     if kind in ("bias", "sim-ln"):
-        rest = {"eps": eps} if kind == "sim-ln" else {}
+        rest: dict[str, Any] = {"eps": eps} if kind == "sim-ln" else {}
         params = memorising(data.x, data.y, **rest)
         bound = bounds.sim_ln(data.x, data.y, eps) if rest else bounds.two_layer_bias(data.x, data.y)
         trace, _ = measured(params, data.x, data.y, **rest)

@@ -20,7 +20,9 @@ from steppe.papers.wen2023.theory.complexity import linear, no_bias
 _DIMENSIONS, _DELTA = (5, 10, 20, 40), 0.1
 
 
-def _claim(number: int, statement: str, expected: str = "ratio ≤ 1", *, suffix: str = "") -> Any:
+def _claim(
+    number: int, statement: str, expected: str = "ratio ≤ 1", *, suffix: str = ""
+) -> Callable[[Callable[[], Finding]], Callable[[], Finding]]:
     return PAPER.claim(f"lemmaA.{number}{suffix}", f"Lemma A.{number}", statement, expected)
 
 
@@ -51,13 +53,13 @@ def _within(found: Sequence[Any], low: float, high: float) -> Finding:
     return Finding(least, low <= least and most <= high, detail)
 
 
-@_claim(5, "(1/n) Σ ‖xᵢ‖² 1[w·xᵢ > 0] is between C₁d and C₂d for all w.", "1/8 and 2 do, for every d")
+@_claim(5, "(1/n) Σ ‖xᵢ‖² 1[w·xᵢ > 0] is between C₁d and C₂d for all w.", "C₁ = 1/8, C₂ = 2 for every d")
 def lemma_a5() -> Finding:
     found = [(_directions(x) @ x.T > 1e-12) @ np.sum(x**2, axis=1) / x.size for x in _samples(8.0)]
     return _within(found, 1 / 8, 2.0)
 
 
-@_claim(6, "(1/n) Σ relu(w·xᵢ)² is between C₁ and C₂ for all unit w.", "1/16 and 2 do, for every d")
+@_claim(6, "(1/n) Σ relu(w·xᵢ)² is between C₁ and C₂ for all unit w.", "C₁ = 1/16, C₂ = 2 for every d")
 def lemma_a6() -> Finding:
     return _within([np.mean(np.maximum(_directions(x) @ x.T, 0) ** 2, axis=1) for x in _samples(8.0)], 1 / 16, 2.0)
 
@@ -221,7 +223,7 @@ def corollary_a1() -> Finding:
 
 @_claim(
     22, "The VC dimension of half-spaces through 0 is d.",
-    "d points shattered, of d + 1 a share < 1 of the dichotomies",
+    "d points are shattered; d + 1 points have a share < 1 of all dichotomies",
 )  # fmt: skip
 def lemma_a22() -> Finding:
     """d points are shattered, and no d + 1 are: the dichotomies of d + 1 points over 2^{d+1}, for 20 sets each."""
@@ -246,11 +248,11 @@ def lemma_a23() -> Finding:
 
 
 @PAPER.claim(
-    "thmA.3", "Theorem A.3", "Without training loss the loss is at most of the order H log³n R² + b log(1/δ)/n.",
-    "a constant ≤ 1 does for linear maps",
+    "thmA.3", "Theorem A.3", "At zero training loss the test loss is at most of order H log³n R² + b log(1/δ)/n.",
+    "for linear maps a constant ≤ 1 suffices",
 )  # fmt: skip
 def theorem_a3() -> Finding:
-    """Linear maps of norm ≤ 1 and the square: the largest loss of a map without training loss, over its rate.
+    """Linear maps of norm ≤ 1, squared loss: the largest test loss of a map with zero training loss, over its rate.
 
     w* = e₁/2; w − w* is orthogonal to the inputs, the longest such w has ‖w‖ = 1, and x is uniform on the unit sphere.
     """
@@ -279,7 +281,7 @@ def lemma_a24() -> Finding:
     return Finding(worst, worst <= 1, "complexity over its bound 2CB/√n, all 2⁸ signs, 5 sets")
 
 
-@_claim(25, "That of unit linear maps is at most √(Σ‖xᵢ‖²)/n.", suffix="-linear")
+@_claim(25, "The Rademacher complexity of unit linear maps is at most √(Σ‖xᵢ‖²)/n.", suffix="-linear")
 def lemma_a25() -> Finding:
     ratios = []
     for seed in range(5):

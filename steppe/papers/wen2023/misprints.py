@@ -5,7 +5,6 @@ Three more stand with their figures: the titles of sections 4 and 5, and the sec
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,18 +20,8 @@ Check = Callable[[bool], Finding]
 
 
 def _misprint(id: str, source: str, statement: str, *, printed: str, corrected: str) -> Callable[[Check], Check]:
-    """Declare both claims of one statement. The check gets True for what is printed, False for what is right."""
-
-    def declare(check: Check) -> Check:
-        PAPER.misprint(
-            id,
-            source,
-            printed=(statement, printed, partial(check, True)),
-            corrected=(statement, corrected, partial(check, False)),
-        )
-        return check
-
-    return declare
+    """A misprint of which one statement holds with the corrected formula and not with the printed one."""
+    return PAPER.misprint(id, source, printed=(statement, printed), corrected=(statement, corrected))
 
 
 def _sample(n: int = 64) -> Any:
@@ -105,8 +94,8 @@ def zero_one(printed: bool) -> Finding:
 
 
 @_misprint(
-    "prop4.1-unseen", "MATH.md, section 1", "The memorising net errs on 1 − n/2^d of …",
-    printed="the unseen points", corrected="the whole hypercube",
+    "prop4.1-unseen", "MATH.md, section 1", "1 − n/2^d is the share of points on which the memorising net errs.",
+    printed="of the unseen points", corrected="of the whole hypercube",
 )  # fmt: skip
 def unseen(printed: bool) -> Finding:
     """1 − n/2^d is the error over the whole cube; on unseen points, as definition 4.2 has it, it is 1."""
@@ -176,8 +165,8 @@ def lemma_a1_signs(printed: bool) -> Finding:
 
 
 @_misprint(
-    "thm3.2-silent", "Theorem 3.2, Lemmas A.1 and A.2", "At the infimum of the trace of Sim-BN, ‖W₁ⱼ[3:]‖ = 0 for …",
-    printed="every neuron", corrected="every neuron with γⱼW₂ⱼ ≠ 0",
+    "thm3.2-silent", "Theorem 3.2, Lemmas A.1 and A.2", "At the infimum of the trace of Sim-BN, ‖W₁ⱼ[3:]‖ = 0.",
+    printed="for every neuron j", corrected="for every neuron j with γⱼW₂ⱼ ≠ 0",
 )  # fmt: skip
 def silent_neuron(printed: bool) -> Finding:
     """A fifth neuron with γ = W₂ = 0 that looks at x₃: the largest ‖W₁ⱼ[3:]‖/‖W₁ⱼ‖ of a net at the infimum."""
@@ -258,7 +247,7 @@ def width(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.4-norms", "Proof of Lemma A.4", "max ‖xᵢ‖² grows like a power of d, but for logarithms.",
+    "lemmaA.4-norms", "Proof of Lemma A.4", "max ‖xᵢ‖² grows like this power of d, up to logarithms.",
     printed="√d", corrected="d",
 )  # fmt: skip
 def largest_norm(printed: bool) -> Finding:
@@ -281,7 +270,7 @@ def lemma_a19_moment(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.19-probability", "Lemma A.19", "The lower bound of Pr(‖x‖² > d/2) is a probability.",
+    "lemmaA.19-probability", "Lemma A.19", "The lower bound of Pr(‖x‖² > d/2) is at most 1.",
     printed="3d²/(4(d + 2)(d + 4)(e^{σ²/2} − 3/2))", corrected="d/(32(d + 2)(e^{σ²/2} − 3/2))",
 )  # fmt: skip
 def lemma_a19_probability(printed: bool) -> Finding:
@@ -290,8 +279,8 @@ def lemma_a19_probability(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.25-step", "Proof of Lemma A.25", "E‖Σ σᵢxᵢ‖ against √(Σ‖xᵢ‖²).",
-    printed="equal", corrected="at most",
+    "lemmaA.25-step", "Proof of Lemma A.25", "How E‖Σ σᵢxᵢ‖ compares with √(Σ‖xᵢ‖²).",
+    printed="they are equal", corrected="it is at most that",
 )  # fmt: skip
 def lemma_a25_step(printed: bool) -> Finding:
     """E‖Σ σᵢxᵢ‖ over √(Σ‖xᵢ‖²), which is at most 1 by Jensen's inequality."""

@@ -110,8 +110,7 @@ PROPERTIES: dict[str, Callable[[Any, Any], float]] = {
 def contributions(problem: Any, w: Any) -> Floats:
     """(c_ij), shape (n, m)."""
     _, v, scales, features = _parts(problem, w)
-    c: Floats = features / scales * v[None]
-    return c
+    return features / scales * v[None]
 
 
 def _participation(sizes: Floats) -> float:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from steppe.experiments import Experiment
+from steppe.store import Checkpoint, Computed
 
 if TYPE_CHECKING:
     from steppe.dynamics import Schedule
-    from steppe.store import Checkpoint, Computed
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,13 @@ class Training(Experiment, kind="wen2023/training"):
     precision: Literal["float32", "float64"] = "float32"
     per_decade: int = 20
 
-    def run(self, checkpoint: "Checkpoint | None", progress: Callable[[Any], None] | None) -> "Computed":
+    def run(self, checkpoint: Checkpoint | None, progress: Callable[[Any], None] | None) -> Computed:
         """Train. The curves are losses, accuracy, trace and properties of the minimum against epochs."""
         import numpy as np
 
         from steppe import measures, when
         from steppe.dynamics import run
         from steppe.papers.wen2023 import recorded
-        from steppe.store import Computed
 
         problem, test = self.problems()
         record: dict[str, Callable[[Any, Any], Any]] = {

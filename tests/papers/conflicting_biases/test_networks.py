@@ -3,7 +3,7 @@
 import json
 import types
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import jax
 import numpy as np
@@ -11,10 +11,11 @@ import pytest
 from finished_runs import Finished
 
 from steppe.check import ArgumentError
+from steppe.cli import main
 from steppe.cli._critical import ends_rows
 from steppe.experiments import measure
 from steppe.experiments._verify import runs_needed
-from steppe.papers.conflicting_biases import PAPER, figures_5_to_17
+from steppe.papers.conflicting_biases import PAPER, figures_1_to_3, figures_5_to_17
 from steppe.papers.conflicting_biases.network_ends import at_last_goal, row_summary
 from steppe.papers.conflicting_biases.network_runs import DescentRun, NetworkSweep
 from steppe.papers.conflicting_biases.network_scales import goals, spec
@@ -191,6 +192,61 @@ def test_figures_are_drawn_from_plain_numbers(figure, swept):
     numbers = figure.show.numbers([entry])
     assert json.loads(json.dumps(numbers, allow_nan=False)) == numbers
     assert figure.show.draw(numbers).axes
+
+
+def drawn(run, entry):
+    """What a figure shows of `entry` as if it were the finished `run`."""
+    shown = entry.changed()
+    shown.id = address(run)
+    shown.spec = entry.spec | {"setting": asdict(run.setting)}
+    shown.curves = entry.curves | dict.fromkeys(figures_5_to_17.MEASURES, entry.curves["sharpness"])
+    return shown
+
+
+def texts(numbers):
+    """The title of the figure and those of its panels, as drawn."""
+    panels = [panel["title"] for row in numbers["grid"] for panel in row if panel.get("title")]
+    return numbers["title"], panels
+
+
+SHOWN = [(f, scale) for f in PAPER.figures for scale in f.runs if isinstance(f.runs[scale][0], NetworkSweep)]
+
+
+@pytest.mark.parametrize(("figure", "scale"), SHOWN, ids=lambda v: getattr(v, "id", v))
+def test_a_stand_in_carries_its_own_name(figure, scale, swept):
+    """Network, data and sizes that were used are in the titles; only the paper's own runs carry the bare name."""
+    published = {run.setting for run in figure.runs["paper"]}
+    used = [run.setting for run in figure.runs[scale]]
+    title, panels = texts(figure.show.numbers([drawn(run, swept) for run in figure.runs[scale]]))
+    assert title.startswith("Stand-in for ") is not (set(used) <= published)
+    assert (scale == "paper") is (set(used) <= published)
+    for setting in used:
+        assert any(panel.startswith(f"{setting.name}\n") for panel in panels)
+        assert scale == "paper" or setting.name in title
+        for fact in (setting.architecture, setting.data, f"{setting.width}×{setting.depth}", setting.n):
+            assert str(fact or "") in setting.name
+
+
+def test_a_claim_names_stand_ins(swept):
+    (run,) = figures_1_to_3.fig2.runs["smoke"]
+    on_stand_in = CLAIMS["net-goal"].check([drawn(run, swept)])
+    assert on_stand_in.detail.endswith("; stand-ins: fcn-tanh 16×2, digits-100")
+    on_row = CLAIMS["net-goal"].check([drawn(figures_1_to_3.fig2.runs["paper"][0], swept)])
+    assert "stand-in" not in on_row.detail
+    assert on_row.measured == on_stand_in.measured
+
+
+def test_critical_names_the_stand_in(tmp_path, capsys):
+    """Asked for by the name of the row, at smoke scale: the table, and each object of the JSON, name what was used."""
+    row, used = "fcn-relu-mnist-5k-mse-0.01", "fcn-relu 16×2, digits-100"
+    said = []
+    for form in ((), ("--json",)):
+        with pytest.raises(SystemExit, match="0"):
+            main(["critical", row, "--losses", "0.4", "--store", str(tmp_path), "--workers", "1", *form])
+        said.append(capsys.readouterr().out)
+    assert said[0].startswith(f"stand-in for {row}: {used}\n")
+    (one,) = json.loads(said[1])
+    assert (one["row"], one["setting"], one["stand_in"]) == (row, used, True)
 
 
 def test_the_panels_of_a_row(swept):

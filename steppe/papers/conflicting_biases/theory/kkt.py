@@ -121,8 +121,7 @@ def _given(a: float, x: Floats, y: float) -> Floats:
     right = kinks[k] if k < len(kinks) else kinks[-1] + 1
     active = (c - (left + right) / 2 * x > 0) & used
     nu = (x[active] @ c[active] - y) / np.sum(x[active] ** 2)
-    u: Floats = np.where(active | ~used, np.maximum(c - nu * x, 0), 0)
-    return u
+    return np.where(active | ~used, np.maximum(c - nu * x, 0), 0)
 
 
 def _root(excess: Any) -> float:

@@ -52,13 +52,11 @@ class Manifold:
 
     def residual(self, w: Any) -> Floats:
         """h(w) = ⟨x, w^L⟩ − y."""
-        residual: Floats = np.asarray(w, dtype=np.float64) ** self.depth @ self.x - self.y
-        return residual
+        return np.asarray(w, dtype=np.float64) ** self.depth @ self.x - self.y
 
     def normal(self, w: Any) -> Floats:
         """∇h = L x ⊙ w^{L−1}; T_w M is its orthogonal complement."""
-        normal: Floats = self.depth * self.x * np.asarray(w, dtype=np.float64) ** (self.depth - 1)
-        return normal
+        return self.depth * self.x * np.asarray(w, dtype=np.float64) ** (self.depth - 1)
 
     def projector(self, w: Any) -> Floats:
         """The orthogonal projection onto T_w M, a (d, d) matrix for a single w."""
@@ -67,33 +65,28 @@ class Manifold:
 
     def gradient(self, w: Any) -> Floats:
         """∇L = h ∇h."""
-        gradient: Floats = self.residual(w)[..., None] * self.normal(w)
-        return gradient
+        return self.residual(w)[..., None] * self.normal(w)
 
     def bend(self, w: Any) -> Floats:
         """The diagonal of ∇²h: L(L − 1) x ⊙ w^{L−2}."""
         if self.depth == 1:
             return np.zeros_like(np.asarray(w, dtype=np.float64))
         power = np.asarray(w, dtype=np.float64) ** (self.depth - 2)
-        bend: Floats = self.depth * (self.depth - 1) * self.x * power
-        return bend
+        return self.depth * (self.depth - 1) * self.x * power
 
     def hessian(self, w: Any) -> Floats:
         """∇²L = ∇h ∇hᵀ + h ∇²h, at any w."""
         n = self.normal(w)
         residual_part = (self.residual(w)[..., None] * self.bend(w))[..., None] * np.eye(len(self.x))
-        hessian: Floats = n[..., :, None] * n[..., None, :] + residual_part
-        return hessian
+        return n[..., :, None] * n[..., None, :] + residual_part
 
     def sharpness(self, w: Any) -> Floats:
         """S(w) = L²‖x ⊙ w^{L−1}‖² for w on M (Eq. 11 for L = 2); λ_max ∇²L only there."""
-        sharpness: Floats = np.sum(self.normal(w) ** 2, axis=-1)
-        return sharpness
+        return np.sum(self.normal(w) ** 2, axis=-1)
 
     def operator_norm(self, w: Any) -> Floats:
         """‖∇²L(w)‖ at any w."""
-        norm: Floats = np.abs(np.linalg.eigvalsh(self.hessian(w))).max(axis=-1)
-        return norm
+        return np.abs(np.linalg.eigvalsh(self.hessian(w))).max(axis=-1)
 
     def onto(self, w: Any) -> Floats:
         """The multiple of w on M; raises if ⟨x, w^L⟩ has the wrong sign."""
@@ -103,8 +96,7 @@ class Manifold:
         if (self.depth % 2 == 0 and (ratio < 0).any()) or not np.isfinite(ratio).all():
             check.refuse("w", "of ⟨x, w^L⟩ with the sign of y", w.tolist(), "Its ray does not meet M: move w.")
         scale = np.sign(ratio) * np.abs(ratio) ** (1 / self.depth)
-        scaled: Floats = scale[..., None] * w
-        return scaled
+        return scale[..., None] * w
 
     def riemannian(self, gradient: Floats, hessian: Floats, w: Any) -> tuple[Floats, Floats]:
         """(P∇f, P(∇²f − κ∇²h)P) with κ = ⟨∇f, ∇h⟩/‖∇h‖²: gradient and Hessian on M of a function f of w."""
@@ -125,8 +117,7 @@ def arc(x: Any, y: Any, count: int = 201) -> Floats:
     angle = np.linspace(0, np.pi / 2, count)
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     circle[-1, 0] = 0.0  # cos(π/2) is rounding
-    points: Floats = np.sqrt(label / point) * circle
-    return points
+    return np.sqrt(label / point) * circle
 
 
 def half_norm(w: Floats) -> tuple[Floats, Floats]:
@@ -208,5 +199,4 @@ def flattest(x: Any, y: Any, depth: int) -> Floats:
     size = np.zeros(len(point))
     size[usable] = np.abs(point[usable]) ** (-L / (L - 2))
     u = np.sign(point) * size * label / (np.abs(point) @ size)
-    w: Floats = np.sign(u) * np.abs(u) ** (1 / L)
-    return w
+    return np.sign(u) * np.abs(u) ** (1 / L)

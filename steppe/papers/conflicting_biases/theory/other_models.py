@@ -23,8 +23,7 @@ def step(z: Any, a: Any) -> Floats:
     0.875
     """
     z = np.asarray(z, dtype=np.float64)
-    stepped: Floats = z * (1 + np.asarray(a) * (1 - z**2))
-    return stepped
+    return z * (1 + np.asarray(a) * (1 - z**2))
 
 
 def two_cycle(a: float) -> tuple[float, float]:
@@ -41,8 +40,7 @@ def two_cycle(a: float) -> tuple[float, float]:
 
 def two_cycle_multiplier(a: Any) -> Floats:
     """The derivative of two steps along the orbit of period 2, 9 − 2(1 + a)²: within ±1 iff 1 < a < √5 − 1."""
-    multiplier: Floats = 9 - 2 * (1 + np.asarray(a, dtype=np.float64)) ** 2
-    return multiplier
+    return 9 - 2 * (1 + np.asarray(a, dtype=np.float64)) ** 2
 
 
 def bound(a: float) -> float:
@@ -67,8 +65,7 @@ def lyapunov(a: Any, *, start: float = 0.1, burn: int = 2000, keep: int = 5000) 
     a = np.asarray(a, dtype=np.float64)
     z = orbits(a, start=start, burn=burn, keep=keep)
     slopes = np.abs(1 + a[:, None] - 3 * a[:, None] * z**2)
-    exponents: Floats = np.mean(np.log(np.maximum(slopes, 1e-300)), axis=1)
-    return exponents
+    return np.mean(np.log(np.maximum(slopes, 1e-300)), axis=1)
 
 
 # The form f(x) = ⟨u ⊙ v, x⟩ on n examples.
@@ -85,14 +82,12 @@ class Flattest:
 
 def weights(x: Any) -> Floats:
     """qⱼ = (1/n) Σᵢ xᵢⱼ²."""
-    q: Floats = np.mean(np.asarray(x, dtype=np.float64) ** 2, axis=0)
-    return q
+    return np.mean(np.asarray(x, dtype=np.float64) ** 2, axis=0)
 
 
 def trace(x: Any, u: Any, v: Any) -> Floats:
     """Σⱼ qⱼ(uⱼ² + vⱼ²), for u and v of shape (..., d): tr ∇²L at any u, v, since ∇²f has no diagonal."""
-    total: Floats = (np.asarray(u, dtype=np.float64) ** 2 + np.asarray(v, dtype=np.float64) ** 2) @ weights(x)
-    return total
+    return (np.asarray(u, dtype=np.float64) ** 2 + np.asarray(v, dtype=np.float64) ** 2) @ weights(x)
 
 
 def flattest(x: Any, y: Any) -> Flattest:
@@ -117,5 +112,4 @@ def flattest(x: Any, y: Any) -> Flattest:
 
 def conserved(u: Any, v: Any) -> Floats:
     """u² − v²: constant along the gradient flow of any loss of u ⊙ v."""
-    difference: Floats = np.asarray(u, dtype=np.float64) ** 2 - np.asarray(v, dtype=np.float64) ** 2
-    return difference
+    return np.asarray(u, dtype=np.float64) ** 2 - np.asarray(v, dtype=np.float64) ** 2

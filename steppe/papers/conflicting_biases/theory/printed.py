@@ -41,8 +41,7 @@ def positive(x: Any, y: float, lr: float) -> bool:
 def expected_error(ratio: Any, k: Any, moments: Moments) -> Floats:
     """½(σ² + Σ_kk (y/x_k)² + μ_k y/x_k) (Prop. E.2 i and ii). Corrected: −2 μ_k y/x_k."""
     ratio = np.asarray(ratio, dtype=np.float64)
-    errors: Floats = 0.5 * (moments.sigma2 + np.diag(moments.Sigma)[k] * ratio**2 + moments.mu[k] * ratio)
-    return errors
+    return 0.5 * (moments.sigma2 + np.diag(moments.Sigma)[k] * ratio**2 + moments.mu[k] * ratio)
 
 
 def logistic_loss(w: Any, x2: Any) -> float:

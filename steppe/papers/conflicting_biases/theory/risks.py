@@ -40,8 +40,7 @@ class Moments:
     def risk(self, u: Any) -> Floats:
         """½(uᵀΣu − 2μᵀu + σ²) at u = w² of shape (..., d) (Eq. 21)."""
         u = np.asarray(u, dtype=np.float64)
-        risk: Floats = 0.5 * (np.sum((u @ self.Sigma) * u, axis=-1) - 2 * u @ self.mu + self.sigma2)
-        return risk
+        return 0.5 * (np.sum((u @ self.Sigma) * u, axis=-1) - 2 * u @ self.mu + self.sigma2)
 
 
 def gaussian(d: int) -> Moments:
@@ -143,8 +142,7 @@ def unconstrained(x: Any, y: Any, moments: Moments) -> Floats:
     inverse = np.linalg.inv(moments.Sigma)
     whitened = x @ inverse
     kappa = (whitened @ moments.mu - y) / np.sum(whitened * x, axis=-1)
-    u: Floats = inverse @ moments.mu - kappa[..., None] * whitened
-    return u
+    return inverse @ moments.mu - kappa[..., None] * whitened
 
 
 def unconstrained_risk(x: Any, y: Any, moments: Moments) -> Floats:
@@ -153,16 +151,14 @@ def unconstrained_risk(x: Any, y: Any, moments: Moments) -> Floats:
     inverse = np.linalg.inv(moments.Sigma)
     length, along = np.sum((x @ inverse) * x, axis=-1), x @ inverse @ moments.mu
     across = moments.mu @ inverse @ moments.mu - along**2 / length
-    risk: Floats = 0.5 * (moments.sigma2 + y**2 / length - 2 * y * along / length - across)
-    return risk
+    return 0.5 * (moments.sigma2 + y**2 / length - 2 * y * along / length - across)
 
 
 def single_entry_risk(x: Any, y: Any, k: Any, moments: Moments) -> Floats:
     """½(σ² + Σ_kk y²/x_k² − 2 μ_k y/x_k), the risk of u = (y/x_k) e_k: Prop. E.2 (i), (ii), corrected."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     weight = y / np.take_along_axis(x, np.asarray(k)[..., None], axis=-1)[..., 0]
-    risk: Floats = 0.5 * (moments.sigma2 + np.diag(moments.Sigma)[k] * weight**2 - 2 * moments.mu[k] * weight)
-    return risk
+    return 0.5 * (moments.sigma2 + np.diag(moments.Sigma)[k] * weight**2 - 2 * moments.mu[k] * weight)
 
 
 def _examples(x: Any, y: Any) -> tuple[Floats, Floats]:

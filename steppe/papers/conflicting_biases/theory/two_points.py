@@ -18,8 +18,7 @@ def slope(t: Any) -> Floats:
     >>> float(slope(0.0))
     0.25
     """
-    slopes: Floats = 0.25 / np.cosh(np.asarray(t, dtype=np.float64) / 2) ** 2
-    return slopes
+    return 0.25 / np.cosh(np.asarray(t, dtype=np.float64) / 2) ** 2
 
 
 def loss(w: Any, x2: Any) -> float:
@@ -36,8 +35,7 @@ def sharpness(z: Any, b: Any) -> Floats:
     0.2773
     """
     p, q = slope(b), slope(np.asarray(z) + b)
-    largest: Floats = (p + 2 * q + np.sqrt(p**2 + 4 * q**2)) / 4
-    return largest
+    return (p + 2 * q + np.sqrt(p**2 + 4 * q**2)) / 4
 
 
 def quadratic(z: float, b: float) -> tuple[float, float, float]:

@@ -29,14 +29,12 @@ class PiecewiseLinear:
     def __call__(self, x: Any) -> Floats:
         x = np.asarray(x, dtype=float)
         bends = np.maximum(x[..., None] - self.knots, 0.0) @ self.jumps
-        values: Floats = self.slope * x + self.offset + bends
-        return values
+        return self.slope * x + self.offset + bends
 
     @property
     def slopes(self) -> Floats:
         """f′ on each piece, from left to right: one value more than there are knots."""
-        slopes: Floats = self.slope + np.concatenate([[0.0], np.cumsum(self.jumps)])
-        return slopes
+        return self.slope + np.concatenate([[0.0], np.cumsum(self.jumps)])
 
     def second_derivative(self, low: float = -np.inf, high: float = np.inf) -> tuple[Floats, Floats]:
         """(places, weights) of the deltas of f″ in the open interval (low, high)."""
@@ -99,8 +97,7 @@ def weight(x: Any, at: Any) -> Floats:
     >>> weight([-1.0, 1.0], [0.0, 2.0]).round(6).tolist()           # ¼ · 1 · √2 at the centre
     [0.353553, 0.0]
     """
-    g: Floats = np.minimum(rightward(x, at), leftward(x, at))
-    return g
+    return np.minimum(rightward(x, at), leftward(x, at))
 
 
 def rightward(x: Any, at: Any) -> Floats:
@@ -110,8 +107,7 @@ def rightward(x: Any, at: Any) -> Floats:
     count = above.sum(axis=-1)
     mean = np.where(above, points, 0.0).sum(axis=-1) / np.maximum(count, 1)
     distance = np.where(above, points - at[..., None], 0.0).sum(axis=-1) / np.maximum(count, 1)
-    g: Floats = (count / len(points)) ** 2 * distance * np.sqrt(1 + mean**2)
-    return g
+    return (count / len(points)) ** 2 * distance * np.sqrt(1 + mean**2)
 
 
 def leftward(x: Any, at: Any) -> Floats:

@@ -250,8 +250,7 @@ def _apply(U: Floats, K: Floats, lr: float, batch: int) -> Floats:
     drawn = both * U
     np.fill_diagonal(drawn, batch / n * np.diagonal(U))
     mean = K @ U
-    result: Floats = U - lr / n * (mean + mean.T) + (lr / batch) ** 2 * (K @ drawn @ K)
-    return result
+    return U - lr / n * (mean + mean.T) + (lr / batch) ** 2 * (K @ drawn @ K)
 
 
 def _checked(K: Any, lr: float, batch_size: int) -> tuple[Floats, float, int]:
@@ -329,8 +328,7 @@ def _starts(found: Modes, count: int, rng: np.random.Generator) -> Floats:
     size = rows[0].size
     rows += list(rng.standard_normal((max(0, count - len(rows)), size)))
     stacked = np.stack(rows[:count])
-    unit: Floats = stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
-    return unit
+    return stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
 
 
 def _step(found: Modes, delta: Floats, lr: float, batch: int, rng: np.random.Generator) -> Floats:

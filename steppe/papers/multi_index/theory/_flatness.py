@@ -20,8 +20,7 @@ from steppe.training_set import Floats, examples, inputs
 
 def least_norm(phi: Any, y: Any) -> Floats:
     """a = Φᵀ(ΦΦᵀ)⁻¹y, the interpolator of least ‖a‖."""
-    a: Floats = np.linalg.lstsq(np.asarray(phi, dtype=float), np.asarray(y, dtype=float), rcond=None)[0]
-    return a
+    return np.linalg.lstsq(np.asarray(phi, dtype=float), np.asarray(y, dtype=float), rcond=None)[0]
 
 
 def from_least_norm(features: Features, y: Any, *, a: Floats | None = None) -> float:
@@ -151,8 +150,7 @@ def _bend(activation: Homogeneous, h: Floats) -> Floats:
     """σ″, with σ″(0) = 0."""
     c = activation.degree
     side = np.where(h > 0, activation.positive, np.where(h < 0, activation.negative, 0.0))
-    bend: Floats = c * (c - 1) * side * np.where(h == 0, 1.0, np.abs(h)) ** (c - 2)
-    return bend
+    return c * (c - 1) * side * np.where(h == 0, 1.0, np.abs(h)) ** (c - 2)
 
 
 def _solved(x: Floats, y: Floats, W: Floats, activation: Homogeneous, rtol: float) -> Interpolator:

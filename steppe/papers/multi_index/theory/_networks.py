@@ -78,8 +78,7 @@ def correlated(m: int, U: Any, nu: float, *, one_sided: bool = False, key: int |
     if r == d:
         return inside @ rows
     outside -= outside @ rows.T @ rows
-    W: Floats = nu * inside @ rows + np.sqrt(1 - nu**2) * _units(outside)
-    return W
+    return nu * inside @ rows + np.sqrt(1 - nu**2) * _units(outside)
 
 
 def tilted(U: Any, nu: float, *, key: int | np.random.Generator = 0) -> Floats:
@@ -164,8 +163,7 @@ def span(W: Floats) -> Floats:
     """An orthonormal basis of the span of the rows, as rows."""
     _, values, rows = np.linalg.svd(W, full_matrices=False)
     # Smaller singular values are rounding.
-    kept: Floats = rows[values > 1e-10 * values[0]]
-    return kept
+    return rows[values > 1e-10 * values[0]]
 
 
 def conditional_covariance(W: Any, U: Any) -> Floats:
@@ -176,8 +174,7 @@ def conditional_covariance(W: Any, U: Any) -> Floats:
     """
     rows = check_orthonormal(U)
     seen = span(inputs(W, name="W")) @ rows.T
-    covariance: Floats = np.eye(len(rows)) - seen.T @ seen
-    return covariance
+    return np.eye(len(rows)) - seen.T @ seen
 
 
 def spoiled(W: Floats, a: Floats, features: Features, activation: Homogeneous, *, flatness: float) -> Floats:

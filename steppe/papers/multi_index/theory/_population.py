@@ -41,14 +41,12 @@ def quadrant(p: int, q: int, rho: Any) -> Floats:
         return 0.25 + np.arcsin(rho) / (2 * pi)
     inner = q * rho * quadrant(p - 1, q - 1, rho) if q else rho * _crossing(p - 1, rho)
     first = (p - 1) * quadrant(p - 2, q, rho) if p > 1 else _crossing(q, rho)
-    result: Floats = first + inner
-    return result
+    return first + inner
 
 
 def _crossing(q: int, rho: Floats) -> Floats:
     """φ(0) E[relu(g₂)^q | g₁ = 0], from the jump of 1[g₁ > 0]; there g₂ has variance 1 − ρ²."""
-    crossing: Floats = _AT_ZERO * (1 - rho**2) ** (q / 2) * half_moment(q)
-    return crossing
+    return _AT_ZERO * (1 - rho**2) ** (q / 2) * half_moment(q)
 
 
 def product_mean(sigma: Homogeneous, tau: Homogeneous, W: Any, V: Any) -> Floats:

@@ -106,8 +106,7 @@ def _in_half_space(points: Floats) -> bool:
 def _normalised(w: Floats) -> Floats:
     lengths = np.linalg.norm(w, axis=1, keepdims=True)
     # 0, the mean of symmetric inputs, has no direction: take the first axis.
-    unit: Floats = np.where(lengths > 0, w / np.where(lengths > 0, lengths, 1.0), np.eye(1, w.shape[1]))
-    return unit
+    return np.where(lengths > 0, w / np.where(lengths > 0, lengths, 1.0), np.eye(1, w.shape[1]))
 
 
 # How often a subgaussian vector with identity covariance is long (Lemma A.19, with its constants corrected).
@@ -187,8 +186,7 @@ def fast_rate(d: int, n: Any, C: float, *, delta: float = 0.05, constant: float 
     if delta >= 1:
         check.refuse("delta", "below 1", delta, "It is the probability that the bound fails.")
     bounded = (C * np.sqrt(d) + 1) ** 2 * np.log(1 / delta) / sizes
-    curve: Floats = constant * (8 * C**2 * np.log(sizes) ** 3 * d / sizes + bounded)
-    return curve
+    return constant * (8 * C**2 * np.log(sizes) ** 3 * d / sizes + bounded)
 
 
 def d_over_n(d: int, n: Any) -> Floats:

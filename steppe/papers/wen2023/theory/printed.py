@@ -26,8 +26,7 @@ def logistic_loss(a: Any, b: Any, p: float) -> Floats:
     Minimal at (2b − 1) ln(p/(1 − p)), the opposite of the stated (2b − 1)γ_p. Corrected: p and 1 − p exchanged.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    loss: Floats = np.logaddexp(0, a) - p * b * a - (1 - p) * (1 - b) * a
-    return loss
+    return np.logaddexp(0, a) - p * b * a - (1 - p) * (1 - b) * a
 
 
 def logistic_curvature(p: float) -> float:
