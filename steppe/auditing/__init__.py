@@ -5,6 +5,7 @@ and, where the examples can be taken apart, the spread that other examples would
 apply is a row that says why.
 """
 
+from steppe._exports import exported as _exported
 from steppe.auditing._checkpoint import at as at
 from steppe.auditing._compare import Comparison as Comparison
 from steppe.auditing._compare import compare as compare
@@ -16,3 +17,5 @@ from steppe.auditing._result import Audit as Audit
 from steppe.auditing._result import Block as Block
 from steppe.auditing._result import Check as Check
 from steppe.auditing._result import Row as Row
+
+__dir__ = _exported(__name__)

@@ -8,7 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from steppe import check
+from steppe._result import Result, Table, panel, picture
 from steppe.auditing._reading import state
 from steppe.auditing._result import Audit, Row, plain
 
@@ -37,8 +40,8 @@ class Order:
     invariant: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
     """Audits of several networks or checkpoints; `orders` has one entry a measure that all of them have."""
 
     audits: Mapping[str, Audit]
@@ -47,6 +50,28 @@ class Comparison:
     @property
     def reading(self) -> str:
         return _reading(self)
+
+    def table(self) -> Table:
+        """One row a measure, with the value of each network."""
+        rows = self.orders
+        return {
+            "measure": np.array([order.measure for order in rows]),
+            **{name: np.array([order.values[name] for order in rows], dtype=float) for name in self.audits},
+            "flattest": np.array([order.order[0] for order in rows]),
+            "separated": np.array([order.separated for order in rows]),
+            "on_other_data": np.array([order.on_other_data for order in rows]),
+            "invariant": np.array([order.invariant for order in rows]),
+        }
+
+    def draw(self) -> Any:
+        """Each measure relative to its least value, network by network."""
+        lines = {
+            order.label: [order.values[name] / order.values[order.order[0]] for name in self.audits]
+            for order in self.orders
+            if order.values[order.order[0]] > 0
+        }
+        places = np.arange(1.0, len(self.audits) + 1)
+        return picture("Which is flatter?", [panel("network", places, "relative to the flattest", lines)])
 
     def as_dict(self) -> dict[str, Any]:
         return plain(

@@ -7,6 +7,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from steppe._result import panel
 from steppe.auditing._result import Audit, Block, Check, Row
 from steppe.estimate import Estimate
 
@@ -212,6 +215,26 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 # Figures.
 
 
+def panels(audit: Audit) -> list[dict[str, Any]]:
+    """Panels of `steppe.figures.panels` for what the audit can show; the values of its rows if it is nothing else."""
+    found = [density(audit), *(one["panels"][0] for one in (along(audit), robustness(audit)) if one is not None)]
+    shown = [one for one in found if one is not None]
+    if shown:
+        return shown
+    values = [row.estimate.value for row in audit.rows if row.estimate is not None]
+    return [panel("row", np.arange(1.0, len(values) + 1), "value", {"": values}, kind="points")]
+
+
+def density(audit: Audit) -> dict[str, Any] | None:
+    """A panel of the spectrum with λ_max."""
+    curve, top = audit.curves.get("density"), audit.estimates.get("sharpness")
+    if curve is None or top is None:
+        return None
+    floor = 1e-6 * max(curve["density"])
+    one = panel("eigenvalue of ∇²L", curve["grid"], "density", {"": [max(y, floor) for y in curve["density"]]})
+    return one | {"places": [{"at": top.value, "label": "λ_max"}], "log": "y"}
+
+
 def _pictures(audit: Audit) -> str:
     from steppe import figures
 
@@ -259,11 +282,11 @@ def along(audit: Audit) -> dict[str, Any] | None:
         {"x": [x for x, _ in seen], "y": [y for _, y in seen], "kind": "line", "colour": "blue", "label": "measured"},
         {"x": curve["steps"], "y": curve["predicted"], "kind": "dashed", "colour": "red", "label": "second order"},
     ]
-    panel = {
+    one = {
         "x": "learning rate η", "y": "L(w − η∇L) − L(w)", "series": series,
         "places": [{"at": curve["critical"], "label": "η*", "low": True}],
     }  # fmt: skip
-    return {"title": "Along the negative gradient", "panels": [panel]}
+    return {"title": "Along the negative gradient", "panels": [one]}
 
 
 def robustness(audit: Audit) -> dict[str, Any] | None:
@@ -277,5 +300,5 @@ def robustness(audit: Audit) -> dict[str, Any] | None:
         for (name, rise, model), colour in zip(known, ("blue", "red", "green"), strict=False)
     ]
     series.append({"x": ends, "y": ends, "kind": "dotted", "colour": "ink", "label": "equal"})
-    panel = {"x": "rise predicted by the curvature", "y": "rise of the loss", "log": "xy", "series": series}
-    return {"title": "Robustness", "panels": [panel]}
+    one = {"x": "rise predicted by the curvature", "y": "rise of the loss", "log": "xy", "series": series}
+    return {"title": "Robustness", "panels": [one]}

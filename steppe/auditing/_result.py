@@ -8,6 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
+from steppe._result import Result, Table, picture
 from steppe.estimate import Estimate
 
 # What the interval of a row comes from.
@@ -64,8 +67,8 @@ class Check:
     detail: str
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Result):
     """The numbers of one network at one w, with intervals, costs and a reading; `print(audit)` shows one screen.
 
     `rows` are all numbers in the order of the screen; `estimates` are those that were measured, by name, and `missing`
@@ -118,11 +121,11 @@ class Audit:
     def row(self, name: str) -> Row | None:
         return next((row for row in self.rows if row.name == name), None)
 
-    def table(self) -> dict[str, list[Any]]:
-        """The rows as columns, ready for a data frame."""
+    def table(self) -> Table:
+        """The rows as columns."""
         known = [row for row in self.rows if row.estimate is not None]
         estimates = [row.estimate for row in known if row.estimate is not None]
-        return {
+        columns = {
             "name": [row.name for row in known],
             "value": [e.value for e in estimates],
             "lower": [e.lower for e in estimates],
@@ -135,6 +138,14 @@ class Audit:
             "seconds": [row.seconds for row in known],
             "note": [row.note for row in known],
         }
+        columns["data_error"] = [math.nan if x is None else x for x in columns["data_error"]]
+        return {name: np.asarray(column) for name, column in columns.items()}
+
+    def draw(self) -> Any:
+        """The spectrum, the loss along −∇L, and measured against predicted rises of the loss."""
+        from steppe.auditing._page import panels
+
+        return picture(self.title, panels(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers and text, with NaN and infinity as None: JSON has neither."""

@@ -110,7 +110,7 @@ def test_one_screen(hostile):
 def test_columns():
     table = planted(width=0.1).table()
     assert {len(column) for column in table.values()} == {len(table["name"])}
-    row = table["name"].index("sharpness")
+    row = table["name"].tolist().index("sharpness")
     assert table["value"][row] == 10.0
     assert table["lower"][row] == pytest.approx(9.0)
 
