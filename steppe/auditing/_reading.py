@@ -86,7 +86,7 @@ _LIMITS = (
 def _trust(audit: Audit) -> str:
     failed = [check.name for check in audit.checks if check.name.startswith("products") and check.verdict == "fails"]
     if failed:
-        return f"Do not use the curvature below: it failed a check ({', '.join(failed)})."
+        return f"Do not use the curvature: its products failed a check ({', '.join(failed)})."
     if (row := audit.row("products")) is not None and row.estimate is None:
         return (
             f"Second derivatives are not available ({row.note}); only the rows from forward passes and gradients hold."
@@ -142,7 +142,7 @@ def _flat(audit: Audit) -> str:
     text = f"The sharpness is {_interval(top)}"
     if trace is not None:
         text += f" and the trace {_interval(trace)}"
-        if trace.value > 0 and top.value > 0:
+        if 0 < top.value <= trace.value:
             text += f", about {trace.value / top.value:.3g} directions of that sharpness"
     return text + "."
 

@@ -125,20 +125,20 @@ class Audit(Result):
         """The rows as columns."""
         known = [row for row in self.rows if row.estimate is not None]
         estimates = [row.estimate for row in known if row.estimate is not None]
-        columns = {
+        data = [math.nan if row.data is None else row.data for row in known]
+        columns: dict[str, list[Any]] = {
             "name": [row.name for row in known],
             "value": [e.value for e in estimates],
             "lower": [e.lower for e in estimates],
             "upper": [e.upper for e in estimates],
             "confidence": [e.confidence for e in estimates],
             "error_of": [row.origin for row in known],
-            "data_error": [row.data for row in known],
+            "data_error": data,
             "cost": [e.matvecs for e in estimates],
             "unit": [row.unit for row in known],
             "seconds": [row.seconds for row in known],
             "note": [row.note for row in known],
         }
-        columns["data_error"] = [math.nan if x is None else x for x in columns["data_error"]]
         return {name: np.asarray(column) for name, column in columns.items()}
 
     def draw(self) -> Any:
