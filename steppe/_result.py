@@ -5,14 +5,15 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Number
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steppe import check
 from steppe.estimate import Estimate
 
-__all__ = ["Result", "Table", "columns", "panel", "picture"]
+__all__ = ["Result", "Rows", "Table", "columns", "drawn", "panel", "picture"]
 
 Table = dict[str, NDArray[Any]]
 
@@ -28,28 +29,7 @@ def __dir__() -> list[str]:
 
 
 class Result(abc.ABC):
-    """The base of all results. A result is frozen; its `repr` never prints whole arrays.
-
-    >>> @dataclasses.dataclass(frozen=True, repr=False)
-    ... class Squares(Result):
-    ...     n: int
-    ...     def table(self): return {"k": np.arange(self.n), "square": np.arange(self.n) ** 2}
-    ...     def draw(self): return picture("squares", [panel("k", [1, 2], "k²", {"": [1, 4]})])
-    >>> Squares(1000)
-    Squares
-      n  1,000
-      table of 1,000 rows
-        k   square
-        0        0
-        1        1
-        2        4
-        3        9
-      ...      ...
-      996  992,016
-      997  994,009
-      998  996,004
-      999  998,001
-    """
+    """The base of all results. A result is frozen; its `repr` never prints whole arrays."""
 
     @abc.abstractmethod
     def table(self) -> Table:
@@ -63,8 +43,49 @@ class Result(abc.ABC):
         names = [field.name for field in dataclasses.fields(self)] if dataclasses.is_dataclass(self) else list[str]()
         width = max(map(len, names), default=0)
         lines = [f"  {name:<{width}}  {_shown(getattr(self, name))}" for name in names[:_FIELDS]]
-        lines = [type(self).__name__, *lines, *_rows(self.table())]
+        table = self.table()
+        one_row = len(next(iter(table.values()), ())) < 2  # the fields, if there are any, have told it
+        lines = [type(self).__name__, *lines, *([] if names and one_row else _rows(table))]
         return "\n".join(line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines)
+
+
+class Rows(Result):
+    """A result whose table is made of some of its fields, the `columns`, and of the row number, called `index`.
+
+    >>> @dataclasses.dataclass(frozen=True, repr=False)
+    ... class Squares(Rows, index="k", columns=("square",)):
+    ...     square: NDArray[Any]
+    >>> Squares(np.arange(1000) ** 2)
+    Squares
+      square  int64 of shape (1000,), from 0 to 998,001
+      table of 1,000 rows
+        k   square
+        0        0
+        1        1
+        2        4
+        3        9
+      ...      ...
+      996  992,016
+      997  994,009
+      998  996,004
+      999  998,001
+    """
+
+    _index: ClassVar[str]
+    _columns: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls, *, index: str = "", columns: tuple[str, ...] = ()) -> None:
+        if columns:
+            cls._index, cls._columns = index, columns
+
+    def table(self) -> Table:
+        """One row for each entry."""
+        found = columns({name: getattr(self, name) for name in self._columns})
+        return {self._index: np.arange(len(next(iter(found.values())))), **found}
+
+    def draw(self) -> Any:
+        """Every column of numbers against the row."""
+        return drawn(type(self).__name__, self.table(), kind="points")
 
 
 def columns(found: Mapping[str, Any]) -> Table:
@@ -123,10 +144,8 @@ def _array(array: NDArray[Any]) -> str:
 
 
 def _rows(table: Table) -> list[str]:
-    """The first and the last rows of a table; none if it has one row, which the fields have told already."""
+    """The first and the last rows of a table."""
     length = len(next(iter(table.values()), ()))
-    if length < 2:
-        return []
     cut = length > 2 * _ROWS + 1
     shown = [*range(_ROWS), *range(length - _ROWS, length)] if cut else range(length)
     text = [[name, *(_number(column[k]) for k in shown)] for name, column in table.items()]
@@ -166,8 +185,20 @@ def _decades(arrays: Iterable[NDArray[Any]]) -> bool:
     return bool(values.size and values.min() > 0 and values.max() >= 100 * values.min())
 
 
+def drawn(title: str, table: Table, *, kind: str = "line") -> Any:
+    """Every column of numbers against the first one; `name.lower` and `name.upper` are drawn with `name`."""
+    first, *rest = [name for name, column in table.items() if column.dtype.kind in "biuf"] or [""]
+    groups: dict[str, dict[str, Any]] = {}
+    for name in rest:
+        end = next((end for end in ("lower", "upper") if name.endswith(f".{end}")), "")
+        groups.setdefault(name.removesuffix(f".{end}"), {})[end] = table[name]
+    return picture(title, [panel(first, table[first], name, lines, kind=kind) for name, lines in groups.items()])
+
+
 def picture(title: str, panels: Sequence[Mapping[str, Any]]) -> Any:
     """The figure of these panels, of the first eight if there are more."""
     from steppe import figures
 
+    if not panels:
+        check.refuse("record", "of at least one quantity for a picture", "nothing", "Pass for example record=None.")
     return figures.panels({"title": title, "panels": panels[:_PANELS]})

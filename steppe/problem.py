@@ -147,6 +147,12 @@ class Problem:
         x, y = _checked_data(self.predict, params, x, y, self.loss_function, self.w0.dtype)
         return Problem.tree_unflatten((self.predict, self.loss_function, self.unravel), (self.w0, x, y))
 
+    @staticmethod
+    def expected(value: object) -> None:
+        """Refuses an argument `problem` of another type."""
+        if not isinstance(value, Problem):
+            check.refuse("problem", "a steppe.Problem", value, "Build steppe.Problem(predict, params, x, y, loss).")
+
     def vector(self, w: Any) -> Array:
         """`w`, a flat vector or the pytree of parameters, as a flat vector; raises if it does not fit the problem."""
         rule = f"a flat vector of {self.w0.size} parameters"

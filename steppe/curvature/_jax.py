@@ -42,7 +42,7 @@ class Jax(Backend):
         return _inputs.loss_value(problem, w)
 
     def gradient(self, problem: Problem, w: Array) -> NDArray[Any]:
-        return np.asarray(_gradient(problem, jnp.asarray(w, problem.w0.dtype)))
+        return np.asarray(_gradient(problem, w))
 
     def groups(self, problem: Problem, w: Array, count: int, *, seed: int) -> tuple[Problem, ...]:
         size = len(problem) // count
@@ -95,9 +95,7 @@ class Jax(Backend):
         return kinks_of_equations(problem, w, rtol=rtol, sharpness=sharpness)
 
 
-@eqx.filter_jit
-def _gradient(problem: Problem, w: Array) -> Array:
-    return jax.grad(problem.loss)(w)
+_gradient = eqx.filter_jit(lambda problem, w: jax.grad(problem.loss)(w))
 
 
 def _rows(problem: Problem, index: NDArray[np.int64]) -> Problem:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BufferedIOBase
@@ -58,7 +58,7 @@ def content(data_set: DataSet, name: str, folder: Path | None = None) -> bytes:
     if path is None:
         raise _missing(data_set, file, folder)
     state = path.stat()
-    return _read(path.resolve(), file, state.st_size, state.st_mtime_ns)
+    return _read(path.resolve(), file, state.st_size, state.st_ctime_ns)
 
 
 def find(data_set: DataSet, file: File, folder: Path | None = None) -> Path | None:
@@ -76,7 +76,7 @@ def _read(path: Path, file: File, size: int, changed: int) -> bytes:
     """The content; `size` and `changed` are part of the cache's key, so that a changed file is read again."""
     if not is_compressed(path):
         return checked(path, file)
-    kept = cache() / "plain" / file.sha256
+    kept = _kept(file)
     if kept.is_file() and kept.stat().st_size == file.bytes and is_checked(kept, file.sha256):
         return kept.read_bytes()
     content = checked(path, file)
@@ -88,18 +88,35 @@ def _read(path: Path, file: File, size: int, changed: int) -> bytes:
     return content
 
 
+def _kept(file: File) -> Path:
+    """The copy without compression of a compressed file."""
+    return cache() / "plain" / file.sha256
+
+
 def checked(path: Path, file: File, *, trust: bool = True) -> bytes:
     """The content of the file at `path`; raises unless it is the registered file.
 
     With `trust`, a file that has not changed since its last check is not hashed again.
     """
-    with opened(path) as stream:
-        # One byte more than expected shows that a file is too long without reading all of it.
-        content = stream.read(file.bytes + 1)
-    if len(content) != file.bytes or not (trust and is_checked(path, file.sha256)):
-        check_content(str(path), content, file)
-        mark(path, file.sha256)
+    try:
+        with opened(path) as stream:
+            # One byte more than expected shows that a file is too long without reading all of it.
+            content = stream.read(file.bytes + 1)
+        if len(content) != file.bytes or not (trust and is_checked(path, file.sha256)):
+            check_content(str(path), content, file)
+            mark(path, file.sha256)
+    except DataError:
+        forget(path, file)
+        raise
     return content
+
+
+def forget(path: Path, file: File) -> None:
+    """After damage was found: nothing that was known of the file counts any more, nor does a copy of it."""
+    _read.cache_clear()
+    for known in (_stamp(path), _stamp(_kept(file)), _kept(file)):
+        with suppress(OSError):
+            known.unlink()
 
 
 def check_content(where: str, content: bytes, file: File) -> None:
@@ -148,8 +165,12 @@ def status_of(data_set: DataSet, file: File, folder: Path | None = None, *, read
         trouble = f"{path} has {size:,} bytes, not {file.bytes:,}"
         return Status(data_set.name, file.name, path, size, "damaged", trouble)
     if read:
+        _read.cache_clear()
         try:
             checked(path, file, trust=False)
+            if is_compressed(path) and _kept(file).is_file():
+                with suppress(DataError):  # a damaged copy is removed and made again
+                    checked(_kept(file), file, trust=False)
         except DataError as error:
             return Status(data_set.name, file.name, path, size, "damaged", str(error))
     state: State = "checked" if is_checked(path, file.sha256) else "unchecked"
@@ -157,11 +178,14 @@ def status_of(data_set: DataSet, file: File, folder: Path | None = None, *, read
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedIOBase]:
-    """A stream of the content without compression; raises DataError if the file is damaged or unreadable."""
+def opened(path: Path, packed: str | None = None) -> Iterator[BufferedIOBase]:
+    """A stream of the content without compression; raises DataError if the file is damaged or unreadable.
+
+    `packed` is the compression, as a suffix. Default: that of the name.
+    """
     remedy = "Replace the file: `steppe data import FOLDER` or `steppe data download NAME`."
     try:
-        with _open(path) as stream:
+        with _open(path, path.suffix if packed is None else packed) as stream:
             yield stream
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path} is truncated or damaged ({error}). {remedy}") from error
@@ -169,10 +193,17 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
         raise DataError(f"cannot read {path}: {error.strerror or error}. {remedy}") from error
 
 
-def _open(path: Path) -> BufferedIOBase:
-    if path.suffix == ".gz":
+def _open(path: Path, packed: str) -> BufferedIOBase:
+    if packed == ".gz":
         return gzip.open(path)
-    return lzma.open(path) if path.suffix == ".xz" else path.open("rb")
+    return lzma.open(path) if packed == ".xz" else path.open("rb")
+
+
+def packing(path: Path) -> str:
+    """The compression of a file by its first bytes, whatever its name: .gz, .xz or none."""
+    with opened(path, "") as stream:
+        first = stream.read(6)
+    return ".gz" if first.startswith(b"\x1f\x8b") else ".xz" if first == b"\xfd7zXZ\x00" else ""
 
 
 def is_compressed(path: Path) -> bool:
@@ -210,7 +241,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def is_checked(path: Path, sha256: str) -> bool:
-    """Whether the file had this sha256 at its last check and has kept its size and time of change."""
+    """Whether the file had this sha256 at its last check, and its size and times have not changed since."""
     stamp = _stamp(path)
     return stamp.is_file() and stamp.read_text(encoding="utf-8") == _state(path, sha256)
 
@@ -229,4 +260,5 @@ def _stamp(path: Path) -> Path:
 
 def _state(path: Path, sha256: str) -> str:
     found = path.stat()
-    return f"{sha256} {found.st_size} {found.st_mtime_ns} {path.resolve()}\n"
+    # `touch -r` and `cp -p` restore the time of the last change of the content, but nobody can set that of the inode.
+    return f"{sha256} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino} {path.resolve()}\n"

@@ -1,28 +1,31 @@
 """How data sets get into the data folder: from files that the user has, or by download."""
 
-import csv
 import gzip
 import hashlib
 import http.client
-import io
-import pickle
 import tarfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-import numpy as np
 from filelock import FileLock
 
-from steppe.data._files import check_content, home, mark, opened, plain_name, status_of, write
+from steppe.data._files import check_content, home, mark, opened, packing, plain_name, status_of, write
+from steppe.data._formats import cifar_records, housing_table
 from steppe.data._registry import CIFAR10, HOUSING, MNIST, SETS, DataError, DataSet, File, Source
 
 ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.xz")
 TABLES = ("cal_housing.csv", "california_housing.csv", "housing.csv")
+# What is read of one file, in multiples of the registered size. A pickle or a table is a little longer than that.
+LARGEST = 2
+# What an archive may hold, all members together, and what the header of one member may take. That of CIFAR-10 holds
+# 184 MB; headers have 512 bytes, or some more with long names.
+LARGEST_ARCHIVE, LARGEST_HEADER = 1 << 28, 1 << 20
 TIMEOUT = 30.0  # seconds
 PIECE = 1 << 18  # bytes
 
@@ -92,9 +95,7 @@ def _candidates(source: Path, sets: Sequence[DataSet], troubles: list[str]) -> I
                 yield from unpacked(path, sets)
             elif _match(plain_name(path), sets) is not None:
                 with opened(path) as stream:
-                    found = _known(plain_name(path), stream.read(), str(path), sets)
-                if found is not None:
-                    yield found
+                    yield _known(plain_name(path), stream, str(path), sets)
         except DataError as error:
             troubles.append(str(error))
 
@@ -102,16 +103,47 @@ def _candidates(source: Path, sets: Sequence[DataSet], troubles: list[str]) -> I
 def unpacked(path: Path, sets: Sequence[DataSet]) -> Iterator[Found]:
     """The known files inside an archive; nothing is unpacked to disk."""
     try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                name = Path(member.name).name
-                if member.isfile() and _match(name, sets) is not None:
-                    stream = archive.extractfile(member)
-                    found = _known(name, stream.read() if stream else b"", f"{name} in {path}", sets)
-                    if found is not None:
-                        yield found
-    except (tarfile.TarError, EOFError, OSError) as error:
+        with opened(path, packing(path)) as stream:
+            bounded = Bounded(stream)
+            with tarfile.open(fileobj=bounded, mode="r:") as archive:
+                while (member := bounded.header(archive)) is not None:
+                    name = Path(member.name).name
+                    match = _match(name, sets)
+                    if match is not None and member.isfile() and (content := archive.extractfile(member)) is not None:
+                        bounded.left = LARGEST * match[1].bytes + LARGEST_HEADER
+                        yield _known(name, content, f"{name} in {path}", sets)
+    except (tarfile.TarError, EOFError, ValueError) as error:
         raise DataError(f"{path} is not a readable archive ({error}). Download it again.") from error
+
+
+class Bounded:
+    """A stream that refuses to be read further than an archive of ours can be long.
+
+    A few kilobytes, compressed, can hold terabytes: as members, or as headers, which tarfile reads into memory.
+    """
+
+    def __init__(self, inner: BufferedIOBase):
+        self.inner, self.left = inner, LARGEST_HEADER
+
+    def header(self, archive: tarfile.TarFile) -> tarfile.TarInfo | None:
+        """The next member of the archive that reads this stream."""
+        self.left = LARGEST_HEADER
+        archive.members.clear()  # a million empty members would fill the memory
+        return archive.next()
+
+    def read(self, size: int) -> bytes:
+        self.left -= size
+        if self.left < 0:
+            raise tarfile.ReadError("a member or its header is too long")
+        return self.inner.read(size)
+
+    def seek(self, place: int) -> int:
+        if place > LARGEST_ARCHIVE:
+            raise tarfile.ReadError(f"it holds more than {LARGEST_ARCHIVE:,} bytes")
+        return self.inner.seek(place)
+
+    def tell(self) -> int:
+        return self.inner.tell()
 
 
 def _match(name: str, sets: Sequence[DataSet]) -> tuple[DataSet, File] | None:
@@ -131,74 +163,20 @@ def _names(data_set: DataSet, file: File) -> tuple[str, ...]:
     return (file.name, *TABLES) if data_set is HOUSING else (file.name,)
 
 
-def _known(name: str, content: bytes, source: str, sets: Sequence[DataSet]) -> Found | None:
+def _known(name: str, stream: IO[bytes], source: str, sets: Sequence[DataSet]) -> Found:
+    """The content of a file with a known name, in the format of the registered file."""
     match = _match(name, sets)
-    if match is None:
-        return None
+    assert match is not None
     data_set, file = match
+    most = LARGEST * file.bytes
+    content = stream.read(most + 1)
+    if len(content) > most:
+        raise DataError(f"{source} is not {file.name}: it holds more than {most:,} bytes, not {file.bytes:,}.")
     if data_set is CIFAR10 and name != file.name:
         content = cifar_records(content, source)
     if name in TABLES:
         content = housing_table(content, source)
     return Found(data_set, file, source, content)
-
-
-# The names that a pickled array of numbers needs. numpy has moved its inner modules since these files were written.
-_ALLOWED = {
-    ("numpy.core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
-    ("numpy._core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,  # type: ignore[attr-defined]
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
-    ("_codecs", "encode"): lambda text, encoding: text.encode(encoding),
-}
-
-
-class _Arrays(pickle.Unpickler):
-    """Loads arrays of numbers and refuses everything else that a pickle could run."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _ALLOWED:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a table of images does not need")
-        return _ALLOWED[module, name]
-
-
-def cifar_records(content: bytes, where: str) -> bytes:
-    """CIFAR-10's Python version (a pickle) as its binary version: a label byte and 3,072 pixels for each image."""
-    try:
-        batch = _Arrays(io.BytesIO(content), encoding="bytes").load()
-        # Keys are bytes in the published files, which Python 2 wrote, and strings in files that Python 3 wrote.
-        named = {key.encode() if isinstance(key, str) else key: value for key, value in batch.items()}
-        labels, pixels = np.asarray(named[b"labels"], np.uint8), np.asarray(named[b"data"], np.uint8)
-        return np.concatenate([labels[:, None], pixels], axis=1).tobytes()
-    except Exception as error:  # a pickle can fail in any way
-        remedy = "Take the published cifar-10-python.tar.gz, or the binary version."
-        raise DataError(f"{where} is not a batch of CIFAR-10's Python version: {error}. {remedy}") from error
-
-
-def housing_table(content: bytes, where: str) -> bytes:
-    """California housing in its published format, from any CSV of the nine columns, with or without a header.
-
-    >>> housing_table(b"longitude,...\\n-122.23,37.88,41,880,129,322,126,8.3252,452600\\n", "a.csv")
-    b'-122.230000,37.880000,41.000000,880.000000,129.000000,322.000000,126.000000,8.325200,452600.000000\\n'
-    """
-    rows = list(csv.reader(io.StringIO(content.decode("utf-8", errors="replace"))))
-    body = rows[1:] if rows and not _is_number(rows[0][0] if rows[0] else "") else rows
-    try:
-        lines = [",".join(f"{float(value):.6f}" for value in row[:9]) for row in body]
-    except ValueError as error:
-        raise DataError(
-            f"{where} is not the published California housing table: {error}. It needs nine numbers a row, longitude "
-            "first and median house value last; take cal_housing.data of cal_housing.tgz."
-        ) from error
-    return ("\n".join(lines) + "\n").encode()
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def download(data_set: DataSet, folder: Path | None = None, *, progress: Progress | None = None) -> list[Imported]:

@@ -42,7 +42,7 @@ class Dynamics(eqx.Module):
         return None
 
     def path(self, problem: Problem, *, stop: Stop, when: When, key: int, use_kernels: bool) -> Path:
-        """What carries out the steps of a run: a kernel if one fits and `use_kernels`, else the generic path."""
+        """The path of a run: a kernel if one fits and `use_kernels`, else the generic path."""
         kernel = kernels.build(problem, self.recipe(), key) if use_kernels else None
         return kernel or Generic(problem, self, key)
 

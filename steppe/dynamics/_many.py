@@ -18,7 +18,7 @@ from steppe import when as when_
 from steppe._random import seed
 from steppe._result import Result, Table, columns, panel, picture
 from steppe.dynamics._base import Dynamics, many_steps
-from steppe.dynamics._record import Columns, Record, Recorder
+from steppe.dynamics._record import Columns, Record, Recorder, part
 from steppe.dynamics._run import Checkpoint, Pace, Progress, restored_state, state_arrays
 from steppe.dynamics._schedule import Schedule, Segment, segments
 from steppe.outcome import Halt
@@ -130,8 +130,7 @@ def run_many(
     >>> r.outcome.tolist(), r.steps[:2].tolist()                    # w is halved, is 0 at once, is doubled
     (['reached', 'reached', 'diverged'], [10, 1])
     """
-    if not isinstance(problem, Problem):
-        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+    Problem.expected(problem)
     if not isinstance(dynamics, Dynamics) or dynamics.in_time:
         check.refuse(
             "dynamics", "a dynamics in steps", dynamics, "Pass for example GD(0.01); run a Flow by steppe.run."
@@ -211,9 +210,8 @@ class _Vectorised:
     def _restore(self, saved: dict[str, NDArray[Any]]) -> None:
         self.state = restored_state(self.state, saved)
         self.step, self.steps, self.halt = int(saved["step"][0]), np.array(saved["steps"]), np.array(saved["halt"])
-        columns = {name.removeprefix("record/"): a for name, a in saved.items() if name.startswith("record/")}
         for k, recorder in enumerate(self.recorders or ()):
-            recorder.restore({name: column[k] for name, column in columns.items()})
+            recorder.restore({name: column[k] for name, column in part(saved, "record/").items()})
 
     def progress(self, steps_per_second: float) -> Progress:
         end = self.segment.last_step

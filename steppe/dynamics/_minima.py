@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import check, when
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Rows
 from steppe.dynamics._many import carry
 from steppe.dynamics._run import Checkpoint, Progress
 from steppe.kernels.one_hidden import advance
@@ -21,7 +21,7 @@ _CALL = 200_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Minima(Result):
+class Minima(Rows, index="run", columns=("outcome", "steps", "loss", "warming")):
     """One entry, or row, for each step size. `losses[t]` holds the losses after `moments[t]` steps, NaN for ended runs.
 
     `warming` tells which runs ended while the step size was still growing.
@@ -41,16 +41,6 @@ class Minima(Result):
     def params(self, run: int) -> dict[str, Floats]:
         """The parameters of one run, for a `Problem` with the network `OneHidden`."""
         return {"W1": self.W1[run, :, None], "b1": self.b1[run], "W2": self.W2[run], "b2": self.b2[run]}
-
-    def table(self) -> Table:
-        """One row for each step size."""
-        found = {"run": np.arange(len(self.loss)), "outcome": self.outcome, "steps": self.steps, "loss": self.loss}
-        return columns(found | {"warming": self.warming})
-
-    def draw(self) -> Any:
-        """The losses of all runs against the steps."""
-        lines = {f"run {k}": losses for k, losses in enumerate(self.losses.T)}
-        return picture(f"{len(self.loss):,} step sizes", [panel("step", self.moments, "loss", lines)])
 
 
 def minima(
@@ -99,7 +89,7 @@ def minima(
 
 
 class _Compiled:
-    """A `Batch` of which each thread carries out one run at a time by the kernel."""
+    """A `Batch` whose threads each carry out one run at a time, by the kernel."""
 
     def __init__(
         self, x: Floats, y: Floats, w: Floats, output: Floats, lr: Floats, moments: NDArray[np.int64],

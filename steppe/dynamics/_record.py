@@ -14,10 +14,15 @@ from steppe.problem import Problem
 
 Record = Mapping[str, Callable[[Problem, Array], Any]]
 Columns = dict[str, NDArray[Any]]
-RESERVED = ("step", "epoch", "time")
+_RESERVED = ("step", "epoch", "time")
 
 loss_at = eqx.filter_jit(lambda problem, w: problem.loss(w))
 LOSS: Record = {"loss": loss_at}
+
+
+def part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Columns:
+    """The arrays of a checkpoint whose names begin with the prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
 
 class Recorder:
@@ -25,8 +30,8 @@ class Recorder:
 
     def __init__(self, record: Record):
         for name, function in record.items():
-            if name in RESERVED or not callable(function):
-                remedy = f"Pass for example {{'trace': steppe.measures.trace}}; {RESERVED} are always recorded."
+            if name in _RESERVED or not callable(function):
+                remedy = f"Pass for example {{'trace': steppe.measures.trace}}; {_RESERVED} are always recorded."
                 check.refuse(f"record[{name!r}]", "a function of (problem, w)", function, remedy)
         self._record = record
         self._rows: list[dict[str, Any]] = []
@@ -45,7 +50,7 @@ class Recorder:
     def columns(self) -> Columns:
         """In the order of `record`: a checkpoint does not keep the order of the names."""
         found = {name for row in self._rows for name in row}
-        every = (*RESERVED, *(name + end for name in self._record for end in ("", ".lower", ".upper")))
+        every = (*_RESERVED, *(name + end for name in self._record for end in ("", ".lower", ".upper")))
         names = [name for name in every if name in found]
         kind = {"step": np.int64}
         # An estimate may be exact at some moments only: there its bounds equal its value.

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from steppe import check
 from steppe import when as when_
 from steppe._random import seed
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Result, Table, columns, drawn
 from steppe.dynamics._base import Dynamics
-from steppe.dynamics._record import LOSS, RESERVED, Columns, Record, Recorder, loss_at
+from steppe.dynamics._record import LOSS, Columns, Record, Recorder, loss_at, part
 from steppe.dynamics._schedule import Schedule, Segment, segments
 from steppe.kernels.path import Indices, Path, block, block_epochs
 from steppe.outcome import Halt, Outcome
@@ -50,19 +50,9 @@ class Run(Result):
         """Everything recorded against the time of a flow or the steps of another dynamics, with its interval if it has
         one."""
         table = self.table()
-        against = "time" if "time" in table else "step"
-        shown = [
-            name
-            for name in table
-            if name not in RESERVED and name.removesuffix(".lower").removesuffix(".upper") == name
-        ]
-        panels = []
-        for name in shown:
-            ends = {end: table[f"{name}.{end}"] for end in ("lower", "upper") if f"{name}.{end}" in table}
-            panels.append(
-                panel(against, table[against], name, {"value": table[name]} | ends if ends else {"": table[name]})
-            )
-        return picture(f"{self.outcome} after {self.steps:,} steps", panels)
+        for name in ("epoch", "step") if "time" in table else ("epoch",):
+            table.pop(name, None)
+        return drawn(f"{self.outcome} after {self.steps:,} steps", table)
 
 
 @dataclass(frozen=True)
@@ -126,15 +116,13 @@ def run(
     >>> r.outcome, r.steps                                                   # the loss is 4^−steps
     ('reached', 10)
     """
-    if not isinstance(problem, Problem):
-        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+    Problem.expected(problem)
     schedule = Schedule.of(dynamics)
     if not isinstance(stop, Stop) and (stop is not None or schedule.stages[-1].epochs is None):
         check.refuse("stop", "a condition of steppe.until", stop, "Pass for example steppe.until.steps(1000).")
     stop, when = stop or Stop(), when or when_.logarithmic()
     _check_measure(schedule, stop, when)
-    loop = _Loop(problem, stop, when, Recorder(LOSS if record is None else record), seed(key))
-    loop.observe(progress, checkpoint)
+    loop = _Loop(problem, stop, when, Recorder(LOSS if record is None else record), seed(key), progress, checkpoint)
     return loop.run(segments(schedule, len(problem), stop), problem.vector(problem.w0 if w is None else w), use_kernels)
 
 
@@ -156,19 +144,19 @@ def _check_measure(schedule: Schedule, stop: Stop, when: when_.When) -> None:
 class _Loop:
     """One run under way. What must survive a kill: `stage`, `step`, `gradients`, the state and the recorder."""
 
-    def __init__(self, problem: Problem, stop: Stop, when: when_.When, recorder: Recorder, key: int):
+    def __init__(
+        self, problem: Problem, stop: Stop, when: when_.When, recorder: Recorder, key: int,
+        progress: Callable[[Progress], None] | None, checkpoint: Checkpoint | None,
+    ):  # fmt: skip
         self.problem, self.stop, self.when, self.recorder, self.key = problem, stop, when, recorder, key
+        self.progress, self.checkpoint = progress, checkpoint
         self.target = -math.inf if stop.loss is None else stop.loss
         self.stage = self.step = self.gradients = 0
-        self.saved: dict[str, NDArray[Any]] | None = None
         self.started = time.perf_counter()
-
-    def observe(self, progress: Callable[[Progress], None] | None, checkpoint: Checkpoint | None) -> None:
-        self.progress, self.checkpoint = progress, checkpoint
-        if checkpoint is not None and (saved := checkpoint.load()) is not None:
-            self.saved = saved
-            self.stage, self.step, self.gradients = (int(v) for v in saved["counts"])
-            self.recorder.restore({k.removeprefix("record/"): v for k, v in saved.items() if k.startswith("record/")})
+        self.saved = None if checkpoint is None else checkpoint.load()
+        if self.saved is not None:
+            self.stage, self.step, self.gradients = (int(v) for v in self.saved["counts"])
+            self.recorder.restore(part(self.saved, "record/"))
 
     def run(self, plan: list[Segment], w: Array, use_kernels: bool) -> Run:
         outcome: Outcome | None = None

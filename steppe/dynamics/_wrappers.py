@@ -41,8 +41,25 @@ def scaled(problem: Problem, dynamics: Dynamics, state: Any, names: frozenset[st
     return eqx.tree_at(dynamics.position, state, w)
 
 
+class Wrapper(Dynamics):
+    """A dynamics around another one, whose state it shares."""
+
+    dynamics: Dynamics
+
+    @property  # type: ignore[misc]
+    def batch_size(self) -> int | None:  # type: ignore[override]
+        return self.dynamics.batch_size
+
+    @property
+    def gradients_per_step(self) -> int:  # type: ignore[override]
+        return self.dynamics.gradients_per_step
+
+    def position(self, state: Any) -> Array:
+        return self.dynamics.position(state)
+
+
 @final
-class Decayed(Dynamics):
+class Decayed(Wrapper):
     """The steps of `dynamics`; after each, the parameters called `names` are multiplied by 1 − `shrink`.
 
     That is weight decay λ of these parameters alone, with shrink = ηλ at the rate η.
@@ -54,25 +71,15 @@ class Decayed(Dynamics):
     [1.0, 7.0]
     """
 
-    dynamics: Dynamics
     shrink: Array
     names: frozenset[str] = eqx.field(static=True)
-    batch_size: int | None = eqx.field(static=True)
 
     def __init__(self, dynamics: Dynamics, names: Iterable[str], shrink: ArrayLike):
         self.dynamics, self.names, self.shrink = inner(dynamics), frozenset(names), rate("shrink", shrink)
-        self.batch_size = dynamics.batch_size
-
-    @property
-    def gradients_per_step(self) -> int:  # type: ignore[override]
-        return self.dynamics.gradients_per_step
 
     def start(self, problem: Problem, w: Array) -> Any:
         refuse_unknown(problem, w, self.names)
         return self.dynamics.start(problem, w)
-
-    def position(self, state: Any) -> Array:
-        return self.dynamics.position(state)
 
     def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
         new, loss = self.dynamics.step(problem, state, index, key=key)
@@ -81,7 +88,7 @@ class Decayed(Dynamics):
 
 
 @final
-class Projected(Dynamics):
+class Projected(Wrapper):
     """w ← Π(step(w)), where Π scales the parameters called `names`, together, to the Euclidean norm `norm`.
 
     The run begins at Π(w). This is the projected training of wen2023, figure 6b.
@@ -93,18 +100,11 @@ class Projected(Dynamics):
     [6.0, 8.0, 7.0]
     """
 
-    dynamics: Dynamics
     norm: Array
     names: frozenset[str] = eqx.field(static=True)
-    batch_size: int | None = eqx.field(static=True)
 
     def __init__(self, dynamics: Dynamics, names: Iterable[str], norm: ArrayLike):
         self.dynamics, self.names, self.norm = inner(dynamics), frozenset(names), rate("norm", norm)
-        self.batch_size = dynamics.batch_size
-
-    @property
-    def gradients_per_step(self) -> int:  # type: ignore[override]
-        return self.dynamics.gradients_per_step
 
     def recipe(self) -> Recipe | None:
         recipe = self.dynamics.recipe()
@@ -113,9 +113,6 @@ class Projected(Dynamics):
     def start(self, problem: Problem, w: Array) -> Any:
         refuse_unknown(problem, w, self.names)
         return self._project(problem, self.dynamics.start(problem, w))
-
-    def position(self, state: Any) -> Array:
-        return self.dynamics.position(state)
 
     def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
         new, loss = self.dynamics.step(problem, state, index, key=key)
@@ -130,10 +127,11 @@ class Projected(Dynamics):
 
 
 @final
-class LabelNoise(Dynamics):
+class LabelNoise(Wrapper):
     """The steps of `dynamics` with labels y + σξ, where every step draws a standard Gaussian ξ (Blanc et al. 2020).
 
-    The labels must be real numbers, so the loss one of squares. The loss that stops a run is that of the true labels.
+    The labels must be real numbers, so the loss must be `mse` or `half_mse`. A run stops by its loss on the labels
+    without noise.
 
     >>> import jax.numpy as jnp, steppe
     >>> from steppe._random import step_key
@@ -143,16 +141,10 @@ class LabelNoise(Dynamics):
     True
     """
 
-    dynamics: Dynamics
     sigma: Array
-    batch_size: int | None = eqx.field(static=True)
 
     def __init__(self, dynamics: Dynamics, sigma: ArrayLike):
-        self.dynamics, self.sigma, self.batch_size = inner(dynamics), rate("sigma", sigma), dynamics.batch_size
-
-    @property
-    def gradients_per_step(self) -> int:  # type: ignore[override]
-        return self.dynamics.gradients_per_step
+        self.dynamics, self.sigma = inner(dynamics), rate("sigma", sigma)
 
     def recipe(self) -> Recipe | None:
         recipe = self.dynamics.recipe()
@@ -165,9 +157,6 @@ class LabelNoise(Dynamics):
                 "problem", "of loss mse or half_mse for Gaussian label noise", problem.loss_function.name, remedy
             )
         return self.dynamics.start(problem, w)
-
-    def position(self, state: Any) -> Array:
-        return self.dynamics.position(state)
 
     def step(self, problem: Problem, state: Any, index: Array | None, *, key: Array) -> tuple[Any, Array]:
         noise = label_noise(key, min(self.batch_size or len(problem), len(problem)), self.sigma, problem.y)

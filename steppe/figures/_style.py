@@ -80,7 +80,7 @@ def shared_legend(figure: Any, axes: Any, *, columns: int, size: float | None = 
     figure.legend(marks.values(), marks.keys(), loc="outside lower center", ncols=columns, fontsize=size)
 
 
-def plain_ticks(axis: Any) -> None:
+def plain_ticks(axis: Any, sides: str = "xy") -> None:
     """Plain numbers (1, 2, 5 times powers of ten) on each logarithmic axis of less than two decades.
 
     A still shorter axis gets more of them. Call this after everything is drawn.
@@ -88,7 +88,8 @@ def plain_ticks(axis: Any) -> None:
     import numpy as np
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    for side, limits in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+    for name in sides:
+        side, limits = getattr(axis, f"{name}axis"), getattr(axis, f"get_{name}lim")()
         low, high = sorted(limits)
         if side.get_scale() != "log" or high / low > 100:
             continue

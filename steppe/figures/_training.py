@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steppe.figures._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, headline, styled
+from steppe.figures._style import BLUE, FAINT, GREEN, INK, ORANGE, canvas, headline, plain_ticks, styled
 
 _MOST_LINES = 4  # more seeds than this are drawn as bands
 
@@ -60,6 +60,7 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
         )  # fmt: skip
         label.set_path_effects([withStroke(linewidth=3, foreground="white")])  # readable where the curve passes
     bottom.set_xlabel("epochs (the start is drawn at ½)")
+    plain_ticks(bottom, "y")
     return figure
 
 
@@ -87,17 +88,6 @@ def _trace_axis(axis: Any, values: Sequence[float]) -> None:
         axis.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(np.median(np.abs(values)))))
         return
     axis.set_yscale("log")
-    if max(values) < 50 * min(values):
-        _plain_log_ticks(axis)
-
-
-def _plain_log_ticks(axis: Any) -> None:
-    """Labels like 20, 30, 50 instead of 2 × 10¹, for an axis of little more than a decade."""
-    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
-
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
-    axis.yaxis.set_major_formatter(ScalarFormatter())
-    axis.yaxis.set_minor_formatter(NullFormatter())
 
 
 @styled

@@ -23,9 +23,10 @@ from steppe.flattening._rescaling import Rescaling, balance, circulating, lower_
 from steppe.problem import Problem
 from steppe.training_set import Floats
 
-# Numbers in the derivatives of M by all neurons, 512 MB: for larger problems the top eigenvectors are tracked instead.
+# The derivatives of M by all neurons may hold this many numbers, 512 MB. For larger problems the top eigenvectors are
+# tracked instead.
 _SLOPES = 2**26
-# The relative gap of tracked eigenvectors, and the share of it that the interval of λ_max may take.
+# With tracked eigenvectors the relative gap is at least _GAP, and the interval of λ_max may take _SHARE of it.
 _GAP, _SHARE = 1e-3, 0.2
 
 
@@ -38,7 +39,7 @@ class Flattened(Result):
     `confidence` only, and the gap reaches from `upper` to `lower`. Otherwise `upper` is the value.
 
     `layers` are the rescaled neurons and `scales` their factors, one vector for each layer. `unattained` names neurons
-    without a best scale: their curvature can become small, but not zero, and counts in the gap.
+    without a best scale: as their scale grows their curvature tends to 0, which no scale attains. It counts in the gap.
     """
 
     w: Array
@@ -168,8 +169,7 @@ def least_trace(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
 
 
 def least_sharpness(problem: Problem, w: Array, A: csr_array, rtol: float) -> Found:
-    """min_t λ_max over the columns that no direction of t sends to zero; the value includes the other columns, the
-    bound does not."""
+    """min_t λ_max. The bound is that of the columns that no direction of t sends to zero; the value includes all."""
     rows = rank(gauss_newton, problem, w)
     if rows**2 * A.shape[1] > _SLOPES or rows * w.size > KEPT:
         return _by_products(problem, w, A, max(rtol, _GAP))

@@ -10,16 +10,17 @@ from scipy.linalg import cho_solve
 from scipy.linalg.blas import dsyrk
 
 from steppe import check
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Rows
 from steppe.activations import Homogeneous
 from steppe.flattening._cholesky import damped
 from steppe.linalg import one_thread
 from steppe.training_set import Floats, inputs
 
-# Newton steps at most for one penalty.
+# The most Newton steps for one penalty.
 _STEPS = 200
 
-# For the barrier: values of μ, the factor between them, and the accuracy at each as a share of μ.
+# The barrier takes at most _ROUNDS values of μ, each _SHRINK times the one before; for each, Newton's method stops at
+# the accuracy _CENTRED · μ.
 _ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
 
 # Singular values of Φ below this share of the largest are rounding.
@@ -27,21 +28,12 @@ _RANK = 1e-11
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Features(Result):
+class Features(Rows, index="neuron", columns=("q",)):
     """Φ_ik = σ(w_k·xᵢ) and the weights q_k of the flatness Σ_k q_k |a_k|^p, p = 2c/(c + 1)."""
 
     phi: Floats
     q: Floats
     p: float
-
-    def table(self) -> Table:
-        """One row for each neuron."""
-        return columns({"neuron": np.arange(len(self.q)), "q": self.q})
-
-    def draw(self) -> Any:
-        return picture(
-            "weights of the neurons", [panel("neuron", np.arange(len(self.q)), "q", {"": self.q}, kind="points")]
-        )
 
 
 def features(W: Any, x: Any, activation: Homogeneous, *, b: Any = None) -> Features:
@@ -182,7 +174,7 @@ class NoInterpolatorError(ValueError):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Interpolator(Result):
+class Interpolator(Rows, index="neuron", columns=("a",)):
     """Outer weights `a` with ‖Φa − y‖ ≤ τ and Σ q_k |a_k|^p = `flatness`; no others have less than `lower`.
 
     `multiplier` is the λ that proves the bound, y·λ − τ‖λ‖ minus the conjugate at Φᵀλ. `residual` = ‖Φa − y‖.
@@ -198,14 +190,6 @@ class Interpolator(Result):
     def gap(self) -> float:
         """(flatness − lower)/flatness."""
         return (self.flatness - self.lower) / self.flatness if self.flatness > 0 else 0.0
-
-    def table(self) -> Table:
-        """One row for each neuron."""
-        return columns({"neuron": np.arange(len(self.a)), "a": self.a})
-
-    def draw(self) -> Any:
-        title = f"flatness {self.flatness:.4g}, at least {self.lower:.4g}"
-        return picture(title, [panel("neuron", np.arange(len(self.a)), "outer weight a", {"": self.a}, kind="points")])
 
 
 class Reduced(NamedTuple):
@@ -266,7 +250,8 @@ def flattest_interpolator(phi: Any, y: Any, q: Any, p: float, *, tau: float = 0.
 
     With τ = 0, p = 1 (activations of degree 1) is a linear program, and p = 2c/(c + 1) > 1 a smooth one. The dual is
     max y·λ − τ‖λ‖ − ψ(Φᵀλ) with ψ the conjugate of the cost, smooth for p > 1; for p = 1 it is the constraint
-    |Φᵀλ| ≤ q, which a logarithmic barrier replaces. Newton's method has one unknown for each example.
+    |Φᵀλ| ≤ q, which a logarithmic barrier replaces. Newton's method has one unknown for each example: for 100 examples
+    and 1000 neurons Clarabel through cvxpy takes 4 times as long with p = 1, and 18 times with p = 4/3.
 
     Convex program of multi-index, Eq. 3.
 

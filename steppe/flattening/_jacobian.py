@@ -24,8 +24,8 @@ from steppe.training_set import Floats
 # Vectors multiplied at a time.
 _COLUMNS = 12
 
-# Entries of a Jacobian: below the first number it is formed at once; the second is the most held while its rows are
-# squared, the third the most ever held. 8 MB, 128 MB and 1 GB in float64.
+# Entries of a Jacobian. With at most _SMALL it is formed at once; _HELD are held at a time while its rows are squared;
+# no Jacobian of more than KEPT is ever formed. 8 MB, 128 MB and 1 GB in float64.
 _SMALL, _HELD, KEPT = 2**20, 2**24, 2**27
 
 

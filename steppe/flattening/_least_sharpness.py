@@ -1,23 +1,23 @@
 """The rescaling t with the least λ_max(M(t)), a convex problem, with a proven lower bound; see `Rescaling`."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve
 from scipy.sparse import csr_array, diags_array
 
 from steppe import check
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Rows
 from steppe.flattening._cholesky import damped
 from steppe.flattening._rescaling import Rescaling, balance, compressed, lower_bound
 from steppe.linalg import one_thread
 from steppe.training_set import Floats
 
-# For dense problems: values of μ, Newton steps for each, and the factor between two values of μ.
+# For dense problems: the most values of μ, the most Newton steps for each, and the factor between two values.
 _ROUNDS, _NEWTON, _SHRINK = 60, 60, 0.2
 
-# For tracked eigenvectors: new vectors for each power of M, powers of M and vectors kept for each round, and rounds.
+# For tracked eigenvectors: new vectors for each power of M, powers of M in a round, vectors kept after it, rounds.
 _BLOCK, _DEPTH, _KEPT, _TRACKED_ROUNDS = 12, 2, 36, 40
 
 
@@ -81,7 +81,7 @@ def _slopes(form: Rescaling, rotated: Floats, scales: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Flattest(Result):
+class Flattest(Rows, index="neuron", columns=("t",)):
     """`value` = λ_max(M(t)); no t has less than `lower`, and `gap` = (value − lower)/value.
 
     `top` is the bound from the top eigenvector alone, (S88) of mulayoff2021. `lower` is the bound from the best mixture
@@ -97,14 +97,6 @@ class Flattest(Result):
     @property
     def gap(self) -> float:
         return (self.value - self.lower) / self.value if self.value > 0 else 0.0
-
-    def table(self) -> Table:
-        """One row for each neuron: its log-scale."""
-        return columns({"neuron": np.arange(len(self.t)), "t": self.t})
-
-    def draw(self) -> Any:
-        title = f"λ_max {self.value:.4g}, at least {self.lower:.4g}"
-        return picture(title, [panel("neuron", np.arange(len(self.t)), "log-scale t", {"": self.t}, kind="points")])
 
 
 def flattest(form: Rescaling, *, rtol: float = 1e-8) -> Flattest:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steppe import check
+from steppe.curvature._equations import Equation
 from steppe.curvature._statistics import part
 from steppe.flattening._squares import Site, equations, is_plain, uses
 from steppe.problem import Problem, Unravel
@@ -25,8 +26,8 @@ _EXAMPLES = 256
 # A factor that is a power of two changes no digit of a product: what differs is a root or a quotient, by a few ulp.
 _ULPS = 1e3
 
-# Equations whose operands are weights.
-_PRODUCTS = frozenset({"dot_general", "conv_general_dilated"})
+# Equations whose operands are weights, and those in which a vector is one: a factor of each neuron.
+_PRODUCTS, _SCALES = frozenset({"dot_general", "conv_general_dilated"}), frozenset({"mul", "div"})
 
 # The degrees of homogeneity that are tried for an activation.
 _DEGREES = (1.0, 2.0, 3.0, 4.0)
@@ -41,8 +42,8 @@ class Neurons:
     Arrays are named by their path, "W1" or "0.W". A rescaling multiplies the arrays `into` by s > 0 and the arrays
     `out` by s^{−degree}, where `degree` is the degree of the activation. The length of an outgoing axis may be a
     multiple of the number of neurons, as after flattening the channels of a convolution: neuron after neuron, or with
-    `interleaved` in turn (channels last). Neurons tied by a skip connection are one group, with several arrays
-    on a side.
+    `interleaved` all neurons once and then again (channels last). Neurons tied by a skip connection are one group, with
+    several arrays on a side.
 
     >>> Neurons(into={"W1": 0, "b1": 0}, out={"W2": 1})
     Neurons(into={'W1': 0, 'b1': 0}, out={'W2': 1})
@@ -158,7 +159,8 @@ class Function:
     def unchanged(self, layers: Sequence[Neurons]) -> bool:
         """Whether random factors from 1/8 to 8 for these neurons leave the function unchanged."""
         A, widths = self.arrays.exponents(layers)
-        factors = _powers_of_two(A, sum(widths))
+        powers = np.random.default_rng(1).choice([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0], sum(widths))
+        factors = np.exp2(A @ powers)
         return all(
             self._equal(self(point * factors), value) for point, value in zip(self.points, self.values, strict=True)
         )
@@ -185,11 +187,6 @@ class Function:
     def _equal(self, f: Any, g: Any) -> bool:
         eps = float(np.finfo(self.problem.w0.dtype).eps)
         return bool(np.max(np.abs(f - g), initial=0.0) <= _ULPS * eps * np.max(np.abs(g), initial=0.0))
-
-
-def _powers_of_two(A: csr_array, units: int) -> Any:
-    powers = np.random.default_rng(1).choice([-3, -2, -1, 1, 2, 3], units)
-    return np.exp2(A @ powers.astype(float))
 
 
 @dataclass(frozen=True)
@@ -251,8 +248,8 @@ def _stages(function: Function) -> list[Stage]:
         if site.moved.number in seen:
             continue
         seen.add(site.moved.number)
-        long = sum(length > 1 for length in shape)
-        if site.equation.primitive.name in _PRODUCTS or long > 1 or (long and site.equation.primitive.name == "mul"):
+        kind, long = site.equation.primitive.name, sum(length > 1 for length in shape)
+        if kind in _PRODUCTS or long > 1 or (long and kind in _SCALES):
             stages.append(Stage(name, *_axes(site, shape)))
         elif stages:
             stages[-1] = replace(stages[-1], vectors=(*stages[-1].vectors, name))
@@ -276,13 +273,30 @@ def _axes(site: Site, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[in
     def along(axis: int) -> set[int]:
         """The axes of the array that the equation sees along which the entries of this axis lie."""
         numbers = np.arange(shape[axis]).reshape([-1 if k == axis else 1 for k in every])
-        moved = np.asarray(site.entering(jnp.asarray(np.broadcast_to(numbers, shape))))
+        moved = _moved(np.broadcast_to(numbers, shape), site.moved.chain)
         return {k for k in range(moved.ndim) if (np.diff(moved, axis=k) != 0).any()}
 
     lies = [along(axis) for axis in every]
     short = tuple(k for k in every if shape[k] == 1)  # lies nowhere: it counts if no other axis does
     out, into = (tuple(k for k in every if lies[k] & side) or short for side in (outputs, inputs))
     return out, into
+
+
+def _moved(array: Indices, chain: Sequence[Equation]) -> Indices:
+    """`Site.entering` in numpy: JAX would compile a program for each equation and shape."""
+    for equation in chain:
+        name, shape = equation.primitive.name, equation.outvars[0].aval.shape
+        if name == "transpose":
+            array = array.transpose(equation.params["permutation"])
+        elif name == "rev":
+            array = np.flip(array, equation.params["dimensions"])
+        elif name == "broadcast_in_dim":
+            beside = np.ones(len(shape), int)
+            beside[list(equation.params["broadcast_dimensions"])] = array.shape
+            array = np.broadcast_to(array.reshape(beside), shape)
+        else:
+            array = array.reshape(shape)
+    return array
 
 
 def _between(shapes: Mapping[str, tuple[int, ...]], before: Stage, after: Stage) -> Iterator[Neurons]:

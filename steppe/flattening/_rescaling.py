@@ -23,7 +23,7 @@ Indices = NDArray[np.int64]
 # The number of an input or output, which has no scale.
 OUTSIDE = -1
 
-# Sweeps and Newton steps at most, and the largest change of t at which Newton's method takes over.
+# The most sweeps and the most Newton steps. Newton's method takes over when a sweep changes t by less than _TURN.
 _SWEEPS, _NEWTON, _TURN = 30, 100, 0.05
 
 
@@ -83,8 +83,8 @@ class Rescaling:
 def moving_at_once(exponents: csr_array) -> list[tuple[Indices, float]]:
     """Groups of neurons that may move to their own minima at once without going uphill, (neurons, share of the step).
 
-    Layers of even and of odd number in turn, with whole steps, if no parameter joins two neurons of a group. Else all
-    neurons at once with 1/k of the step, where a parameter joins at most k of them: this cannot go uphill either,
+    Even and odd layers alternate, with whole steps, if no parameter joins two neurons of a group. Otherwise all neurons
+    move at once with 1/k of the step, where a parameter joins at most k of them: this cannot go uphill either,
     because e^{(s₁ + … + s_k)/k} ≤ (e^{s₁} + … + e^{s_k})/k.
 
     >>> chain = csr_array([[1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [0.0, -1.0, 1.0], [0.0, 0.0, -1.0]])
@@ -158,8 +158,8 @@ def lower_bound(exponents: csr_array, weights: Floats, t: Floats) -> float:
 
 
 def circulating(exponents: csr_array, weights: Floats) -> NDArray[np.bool_]:
-    """The terms that no direction of t sends to zero without cost: those that remain after neurons without inflow, or
-    without outflow, have lost all their terms, again and again."""
+    """The terms that no direction of t sends to zero without cost. To find them, neurons with terms on one side only
+    lose these, until no such neuron is left."""
     entering, leaving = exponents > 0, exponents < 0
     kept = weights > 0
     while True:

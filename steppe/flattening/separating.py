@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Rows
 from steppe.training_set import Floats, Params, inputs
 
 __all__ = ["Separation", "deep", "first_layer", "hypercube", "separate", "sim_ln", "sphere", "widest"]
@@ -17,7 +17,7 @@ def __dir__() -> list[str]:
 
 
 @dataclass(frozen=True, repr=False)
-class Separation(Result):
+class Separation(Rows, index="point", columns=("offsets", "gaps")):
     """wᵢ·xᵢ = offsetᵢ and wᵢ·x ≤ offsetᵢ − gapᵢ, gapᵢ > 0, at every other point x; ‖wᵢ‖ = 1.
 
     It exists for extreme points (wen2023, Definition 4.1).
@@ -26,14 +26,6 @@ class Separation(Result):
     vectors: Floats
     offsets: Floats
     gaps: Floats
-
-    def table(self) -> Table:
-        """One row for each point."""
-        return columns({"point": np.arange(len(self.gaps)), "offset": self.offsets, "gap": self.gaps})
-
-    def draw(self) -> Any:
-        title = f"{len(self.gaps)} points, apart by {self.gaps.min():.3g} or more"
-        return picture(title, [panel("point", np.arange(len(self.gaps)), "gap", {"": self.gaps}, kind="points")])
 
 
 def separate(x: Any) -> Separation:

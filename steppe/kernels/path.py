@@ -1,4 +1,4 @@
-"""How many steps one call carries out, why they halt, and the order of examples."""
+"""`Path`, which carries out many steps in one call; and the random order of the examples."""
 
 import abc
 from functools import lru_cache

@@ -3,20 +3,18 @@
 f(x) = Σⱼ vⱼ γⱼ σ(hⱼ(x))/sⱼ, where sⱼ² is the mean of σ(hⱼ)² over the training set.
 """
 
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from jax import Array
 from numba.extending import overload
 
-from steppe.kernels.elementary import Activation, activation_of, evaluate, perturbation, slope, value
+from steppe.kernels.elementary import Activation, evaluate, perturbation, slope, value
 from steppe.kernels.matrices import ONE, TILE, ZERO, Floats, aligned, matmul, padded
-from steppe.kernels.path import Indices, Path
 from steppe.kernels.sim_bn_products import Dense, Signs, inputs, move, products, select_firing, with_own_room
 from steppe.kernels.simd import BYTES, OPTIONS, dot, fma, kernel, lanes_of, load, multiply, part, store, total, zeros
-from steppe.kernels.training import Recipe, Training, gradient, length
+from steppe.kernels.training import Kernel, Recipe, Training, gradient, length
 from steppe.networks import SimBN
-from steppe.outcome import Halt
 from steppe.problem import Problem
 
 
@@ -158,42 +156,41 @@ def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untype
 
 
 @final
-class SimBNKernel(Path):
+class SimBNKernel(Kernel):
     """The fast path for one Sim-BN problem. Its state is W₁ with b₁ row by row, γ, W₂, all padded."""
+
+    single = staticmethod(single)
 
     @staticmethod
     def fits(problem: Problem, recipe: Recipe, key: int | None = None) -> bool:
         net = problem.predict
         return (
             isinstance(net, SimBN)
-            and activation_of(net.activation, np.float64) is not None
-            and Training.fits(problem, recipe, key, bias=net.bias)
+            and Training.fits(problem, recipe, key)
             # If the statistics are over other inputs than the training set, the generic path is used.
             and np.array_equal(net.standardise.train.array.astype(problem.x.dtype), problem.x)
         )
 
     def __init__(self, problem: Problem, recipe: Recipe, key: int | None = None):
-        net: Any = problem.predict
         number = np.dtype(problem.w0.dtype)
-        self.training = t = Training(problem, recipe, key, bias=net.bias, unit=BYTES // number.itemsize)
-        activation: Any = activation_of(net.activation, t.number)
-        self.activation = activation
+        self.training = t = Training(problem, recipe, key, unit=BYTES // number.itemsize)
         self.m = len(t.arrays(problem.w0)["W1"])
         self.rows = padded(self.m, TILE)
         n, columns = t.X.shape
         self.XT = aligned((columns, padded(n, BYTES // number.itemsize)), number)
         self.XT[:, :n] = t.X.T
         # Larger batches do not use tables; without them one compilation serves all inputs.
-        self.inputs = inputs(t.X[:, : t.d], self.XT, tables=t.size == 1 and not activation.smooth)
+        self.inputs = inputs(t.X[:, : t.d], self.XT, tables=t.size == 1 and not t.activation.smooth)
+        self.held = self.rows * columns
 
     def _split(self, state: Floats) -> tuple[Floats, Floats, Floats]:
         """Views of (W₁, b₁), γ and W₂ without their padding."""
-        W, gamma, v = np.split(state, [self.rows * self.XT.shape[0], self.rows * (self.XT.shape[0] + 1)])
+        W, gamma, v = np.split(state, [self.held, self.held + self.rows])
         return W.reshape(self.rows, -1)[: self.m, : self.training.d], gamma[: self.m], v[: self.m]
 
     def start(self, w: Array) -> Floats:
         W, params = self.training.params(w)
-        state = aligned(self.rows * (self.XT.shape[0] + 2), W.dtype)
+        state = aligned(self.held + 2 * self.rows, W.dtype)
         for view, values in zip(self._split(state), (W, params["gamma"], params["W2"]), strict=True):
             view[...] = values
         return state
@@ -203,16 +200,9 @@ class SimBNKernel(Path):
         return self.training.vector(W, {"gamma": gamma, "W2": v})
 
     def network(self) -> Network:
-        """With new room for each call, because several threads may run one kernel."""
         t, XT, columns = self.training, self.XT, self.XT.shape[0]
         lanes = BYTES // XT.itemsize
         neurons = aligned((2, padded(self.m, lanes) * (columns + 2)), t.number)
         room = aligned(lanes * columns, t.number)
         A, S = (aligned((self.rows, XT.shape[1]), t.number) for _ in range(2))
-        return Network(self.activation, t.X, XT, with_own_room(self.inputs), neurons, room, A, S)
-
-    def advance(
-        self, state: Floats, orders: Indices | None, *, first: int, offset: int, count: int, target: float
-    ) -> tuple[Floats, int, Halt]:
-        held = self.rows * self.XT.shape[0]
-        return self.training.advance(self.network(), single, held, state, orders, first, offset, count, target)
+        return Network(t.activation, t.X, XT, with_own_room(self.inputs), neurons, room, A, S)

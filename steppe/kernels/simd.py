@@ -203,8 +203,8 @@ def total(_typing, vector):  # type: ignore[no-untyped-def]
 # Kernels are compiled without the interpreter's lock and kept on disk. No fastmath: sums are added as written.
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 
-# For a function that only compiled code calls: not kept on disk by itself, and without a wrapper for Python, which for
-# a tuple of arrays is more code than the function.
+# For a function that only compiled code calls: it is not kept on disk by itself, and has no wrapper for Python. For a
+# tuple of arrays the wrapper would be more code than the function.
 part = numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
 
 _SOURCES = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()

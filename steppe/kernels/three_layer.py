@@ -3,13 +3,13 @@
 A step of 1-SAM reads W₂ twice, a step of SGD once: one pass does the update, the product forward and the one back.
 """
 
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from jax import Array
 from numba.extending import overload
 
-from steppe.kernels.elementary import Head, activation_of, differentiate, evaluate, perturbation, slope, value
+from steppe.kernels.elementary import Head, differentiate, evaluate, perturbation, slope, value
 from steppe.kernels.matrices import (
     LANES,
     ONE,
@@ -29,11 +29,9 @@ from steppe.kernels.matrices import (
     step_and_product,
     unpack,
 )
-from steppe.kernels.path import Indices, Path
 from steppe.kernels.simd import OPTIONS, dot, fma, kernel, lanes_of, load, part, store, total, zeros
-from steppe.kernels.training import Recipe, Training, gradient
+from steppe.kernels.training import Kernel, Recipe, Training, gradient
 from steppe.networks import MLP
-from steppe.outcome import Halt
 from steppe.problem import Problem
 
 # Rows of W₂ that one pass handles together, few enough for the nearest cache.
@@ -247,39 +245,34 @@ def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untype
 
 
 @final
-class ThreeLayerKernel(Path):
+class ThreeLayerKernel(Kernel):
     """The fast path for one three-layer problem: its state is W₁ with b₁ packed, W₂ row by row, W₃, all padded."""
+
+    single = staticmethod(single)
 
     @staticmethod
     def fits(problem: Problem, recipe: Recipe, key: int | None = None) -> bool:
         net = problem.predict
-        return (
-            isinstance(net, MLP)
-            and net.depth == 3
-            and activation_of(net.activation, np.float64) is not None
-            and Training.fits(problem, recipe, key, bias=net.bias)
-        )
+        return isinstance(net, MLP) and net.depth == 3 and Training.fits(problem, recipe, key)
 
     def __init__(self, problem: Problem, recipe: Recipe, key: int | None = None):
-        net: Any = problem.predict
-        self.training = t = Training(problem, recipe, key, bias=net.bias)
+        self.training = t = Training(problem, recipe, key)
         self.size = k, m = t.arrays(problem.w0)["W2"].shape
         lanes, rows = padded(m, LANES), padded(k, BLOCK)
-        activation: Any = activation_of(net.activation, t.number)
-        self.head = Head(activation, t.number(0))
+        self.head, smooth = Head(t.activation, t.number(0)), t.activation.smooth
         # Padding has h = 0. If σ(0) = 0, whole vectors with padding may be computed.
-        self.width = m if activation.smooth else lanes
-        self.shape = Shape(rows, k if activation.smooth else rows, lanes, row_stride(lanes, t.number))
-        self.first, self.second = lanes * t.X.shape[1], rows * self.shape.stride
+        self.width = m if smooth else lanes
+        self.shape = Shape(rows, k if smooth else rows, lanes, row_stride(lanes, t.number))
+        self.held, self.second = lanes * t.X.shape[1], rows * self.shape.stride
 
     def _split(self, state: Floats) -> tuple[Floats, Floats, Floats]:
         """Views of W₁, W₂ and W₃ with their padding."""
-        P, W2, W3 = np.split(state, [self.first, self.first + self.second])
+        P, W2, W3 = np.split(state, [self.held, self.held + self.second])
         return P.reshape(-1, self.training.X.shape[1] // ROWS, ROWS * LANES), W2.reshape(self.shape.rows, -1), W3
 
     def start(self, w: Array) -> Floats:
         W, params = self.training.params(w)
-        state = aligned(self.first + self.second + self.shape.rows, W.dtype)
+        state = aligned(self.held + self.second + self.shape.rows, W.dtype)
         P, W2, W3 = self._split(state)
         k, m = self.size
         P[...], W2[:k, :m], W3[:k] = pack(W), params["W2"], params["W3"]
@@ -291,7 +284,6 @@ class ThreeLayerKernel(Path):
         return self.training.vector(unpack(P, m, self.training.d), {"W2": W2[:k, :m], "W3": W3[:k]})
 
     def network(self) -> Network:
-        """With new room for each call, because several threads may run one kernel."""
         t = self.training
 
         def room(columns: int) -> Floats:
@@ -300,8 +292,3 @@ class ThreeLayerKernel(Path):
         A, S, back = (room(self.shape.stride) for _ in range(3))
         Z = room(row_stride(self.shape.rows, t.number))
         return Network(self.head, t.X, self.width, self.shape, room(t.X.shape[1]), A, S, Z, back)
-
-    def advance(
-        self, state: Floats, orders: Indices | None, *, first: int, offset: int, count: int, target: float
-    ) -> tuple[Floats, int, Halt]:
-        return self.training.advance(self.network(), single, self.first, state, orders, first, offset, count, target)

@@ -1,11 +1,11 @@
 """The kernel of three-layer ReLU nets, one example a step: it reads only the neurons that fire in the first layer."""
 
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from jax import Array
 
-from steppe.kernels.elementary import Head, activation_of, differentiate, evaluate, perturbation, slope, value
+from steppe.kernels.elementary import Head, differentiate, evaluate, perturbation, slope, value
 from steppe.kernels.matrices import (
     LANES,
     ROWS,
@@ -21,12 +21,10 @@ from steppe.kernels.matrices import (
     step_and_product,
     unpack,
 )
-from steppe.kernels.path import Indices, Path
 from steppe.kernels.simd import BYTES, dot, kernel, part
 from steppe.kernels.three_layer import ThreeLayerKernel
-from steppe.kernels.training import Recipe, Training
+from steppe.kernels.training import Kernel, Recipe, Training
 from steppe.networks import MLP
-from steppe.outcome import Halt
 from steppe.problem import Problem
 
 
@@ -119,11 +117,13 @@ def single(network, w, y, noise, loss, lengths, order, offset, count, lr, rho, d
 
 
 @final
-class ThreeLayerReLUKernel(Path):
+class ThreeLayerReLUKernel(Kernel):
     """The fast path for one three-layer problem with neurons that can be silent.
 
     Its state is W₁ with b₁ packed, V row by row, W₃, all padded, and κ: W₂ = κVᵀ.
     """
+
+    single = staticmethod(single)
 
     @staticmethod
     def fits(problem: Problem, recipe: Recipe, key: int | None = None) -> bool:
@@ -138,26 +138,27 @@ class ThreeLayerReLUKernel(Path):
         )
 
     def __init__(self, problem: Problem, recipe: Recipe, key: int | None = None):
-        net: Any = problem.predict
-        self.training = t = Training(problem, recipe, key, bias=net.bias)
+        self.training = t = Training(problem, recipe, key)
         self.size = k, m = t.arrays(problem.w0)["W2"].shape
-        activation: Any = activation_of(net.activation, t.number)
         columns = padded(k, BYTES // np.dtype(t.number).itemsize)
-        self.network = Network(Head(activation, t.number(0)), t.X, m, columns, row_stride(columns, t.number))
-        self.first = padded(m, LANES) * t.X.shape[1]
-        self.second = (m + 1) * self.network.stride
+        self.compiled = Network(Head(t.activation, t.number(0)), t.X, m, columns, row_stride(columns, t.number))
+        self.held = padded(m, LANES) * t.X.shape[1]
+        self.second = (m + 1) * self.compiled.stride
+
+    def network(self) -> Network:
+        return self.compiled
 
     def _split(self, state: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Views of W₁ and of V, W₃ and κ without their padding."""
         k, m = self.size
-        end = self.first + self.second
-        P, V, v, kappa = np.split(state, [self.first, end, end + self.network.columns])
+        end = self.held + self.second
+        P, V, v, kappa = np.split(state, [self.held, end, end + self.compiled.columns])
         W1 = P.reshape(-1, self.training.X.shape[1] // ROWS, ROWS * LANES)
         return W1, V.reshape(m + 1, -1)[:m, :k], v[:k], kappa
 
     def start(self, w: Array) -> Floats:
         W, params = self.training.params(w)
-        state = aligned(self.first + self.second + self.network.columns + 1, W.dtype)
+        state = aligned(self.held + self.second + self.compiled.columns + 1, W.dtype)
         P, V, v, kappa = self._split(state)
         P[...], V[...], v[...], kappa[...] = pack(W), params["W2"].T, params["W3"], 1
         return state
@@ -166,8 +167,3 @@ class ThreeLayerReLUKernel(Path):
         P, V, v, kappa = self._split(state)
         W = unpack(P, self.size[1], self.training.d)
         return self.training.vector(W, {"W2": (kappa * V).T, "W3": v})
-
-    def advance(
-        self, state: Floats, orders: Indices | None, *, first: int, offset: int, count: int, target: float
-    ) -> tuple[Floats, int, Halt]:
-        return self.training.advance(self.network, single, self.first, state, orders, first, offset, count, target)

@@ -1,5 +1,6 @@
 """What all kernels share: the dynamics as numbers, the data, label noise, and steps of any batch size."""
 
+import abc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -9,12 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
 from steppe._random import label_noise
-from steppe.kernels.elementary import loss_of
+from steppe.kernels.elementary import activation_of, loss_of
 from steppe.kernels.matrices import ROWS, Floats, aligned, copied, padded
-from steppe.kernels.path import Indices
+from steppe.kernels.path import Indices, Path
 from steppe.kernels.simd import dot, kernel, part
 from steppe.outcome import Halt
 from steppe.problem import Problem
@@ -54,18 +54,6 @@ _STEPS = 1024
 @partial(jax.jit, static_argnums=2)
 def _block(key: Array, first: Array, size: int, sigma: Array, y: Array) -> Array:
     return jax.vmap(lambda t: label_noise(jax.random.fold_in(key, t), size, sigma, y))(first + jnp.arange(_STEPS))
-
-
-def pieces(
-    key: int, first: int, count: int, size: int, sigma: float, y: Array
-) -> Iterator[tuple[int, int, NDArray[np.floating]]]:
-    """The steps [first, first + count) in pieces: (steps before it, steps in it, noise with one row a step).
-
-    The numbers are those that the generic path draws one step at a time.
-    """
-    for done in range(0, count, _STEPS):
-        noise = _block(jax.random.key(key), jnp.asarray(first + done), size, jnp.asarray(sigma), y)
-        yield done, min(_STEPS, count - done), np.array(noise)
 
 
 def gradient(network: Any, w: Any, index: Any, y: Any, targets: Any, loss: Any, g: Any) -> Any:
@@ -149,12 +137,15 @@ class Training:
     Zeros pad the inputs to a multiple of `unit` columns.
     """
 
-    def __init__(self, problem: Problem, recipe: Recipe, key: int | None, *, bias: bool, unit: int = ROWS):
-        self.problem, self.recipe, self.key, self.bias = problem, recipe, key, bias
+    def __init__(self, problem: Problem, recipe: Recipe, key: int | None, *, unit: int = ROWS):
+        self.problem, self.recipe, self.key = problem, recipe, key
         self.number = np.dtype(problem.w0.dtype).type
+        net: Any = problem.predict
+        self.bias: bool = net.bias
+        self.activation: Any = activation_of(net.activation, self.number)
         self.loss = loss_of(problem.loss_function, self.number)
         n, d = problem.x.shape
-        self.d = d + bias
+        self.d = d + self.bias
         self.X = aligned((n, padded(self.d, unit)), self.number)
         self.X[:, :d] = problem.x
         self.X[:, d : self.d] = 1
@@ -163,11 +154,14 @@ class Training:
         self.size = min(recipe.batch_size or n, n)
 
     @staticmethod
-    def fits(problem: Problem, recipe: Recipe, key: int | None, *, bias: bool) -> bool:
-        """Whether kernels know the loss, the dynamics and the kind of numbers. Each kernel checks the network."""
-        first_layer = {"W1", "b1"} if bias else {"W1"}
+    def fits(problem: Problem, recipe: Recipe, key: int | None) -> bool:
+        """Whether kernels know the activation, the loss, the dynamics and the kind of numbers. Each kernel checks the
+        network, which must have a `bias` and an `activation`."""
+        net: Any = problem.predict
+        first_layer = {"W1", "b1"} if net.bias else {"W1"}
         return (
-            recipe.held in (frozenset(), first_layer)
+            activation_of(net.activation, np.float64) is not None
+            and recipe.held in (frozenset(), first_layer)
             and (recipe.sigma == 0 or (key is not None and problem.loss_function.name in ("mse", "half_mse")))
             and problem.w0.dtype in (jnp.float32, jnp.float64)
             and loss_of(problem.loss_function, np.float64) is not None
@@ -194,37 +188,52 @@ class Training:
         params = rest | {"W1": W[:, :d]} | ({"b1": W[:, d]} if self.bias else {})
         return jnp.asarray(np.concatenate([params[name].ravel() for name in sorted(params)]))
 
-    def advance(
-        self, network: Any, single: Compiled, held: int, state: Floats, orders: Indices | None,
-        first: int, offset: int, count: int, target: float,
-    ) -> tuple[Floats, int, Halt]:  # fmt: skip
-        """`Path.advance`: steps of one example by `single`, all others by `descend`.
+    def noise(self, first: int, count: int) -> Iterator[tuple[int, int, Floats]]:
+        """The steps [first, first + count) in pieces: (steps before it, steps in it, label noise with one row a step).
 
-        The first `held` numbers of the state are those of the first layer.
+        The numbers are those that the generic path draws one step at a time.
         """
-        w, full, rates = copied(state), orders is None, self.recipe.rates(self.number)
-        rows = np.arange(len(self.y), dtype=np.int32)[None] if orders is None else orders
-        goal = self.number(target if full else -np.inf)
-        size, norm = self.size, self.number(self.recipe.norm)
+        if self.recipe.sigma == 0 or self.key is None:
+            yield 0, count, np.zeros((0, self.size), self.number)
+            return
+        key, sigma = jax.random.key(self.key), jnp.asarray(self.recipe.sigma)
+        for done in range(0, count, _STEPS):
+            block = _block(key, jnp.asarray(first + done), self.size, sigma, self.problem.y)
+            yield done, min(_STEPS, count - done), np.array(block)
+
+
+class Kernel(Path):
+    """A path on compiled code: `single` takes the steps of one example, and the first layer is the first `held` numbers
+    of a state."""
+
+    training: Training
+    held: int
+    single: Compiled
+
+    @abc.abstractmethod
+    def network(self) -> Any:
+        """What compiled code gets. Its room to work in is new for each call, because threads may share a kernel."""
+
+    def advance(
+        self, state: Floats, orders: Indices | None, *, first: int, offset: int, count: int, target: float
+    ) -> tuple[Floats, int, Halt]:
+        """`Path.advance`: steps of one example by `single`, all others by `descend`."""
+        t, network = self.training, self.network()
+        w, full, rates = copied(state), orders is None, t.recipe.rates(t.number)
+        rows = np.arange(len(t.y), dtype=np.int32)[None] if orders is None else orders
+        goal, held, norm = t.number(target if full else -np.inf), bool(t.recipe.held), t.number(t.recipe.norm)
         done, halt = 0, 0
-        for before, steps, noise in self._noise(first, count):
-            if size == 1 and not full:
-                did, halt = single(
-                    network, w, self.y, noise, self.loss, self.lengths, rows.ravel(), offset + before, steps,
-                    *rates, bool(self.recipe.held), norm,
-                )  # fmt: skip
+        for before, steps, noise in t.noise(first, count):
+            if t.size == 1 and not full:
+                did, halt = self.single(
+                    network, w, t.y, noise, t.loss, t.lengths, rows.ravel(), offset + before, steps, *rates, held, norm
+                )
             else:
                 did, halt = descend(
-                    network, w, self.y, noise, self.loss, rows, size, offset + before, steps, full, goal,
-                    *rates, held if self.recipe.held else 0, norm,
+                    network, w, t.y, noise, t.loss, rows, t.size, offset + before, steps, full, goal, *rates,
+                    self.held if held else 0, norm,
                 )  # fmt: skip
             done += did
             if halt:
                 break
         return w, done, Halt(halt)
-
-    def _noise(self, first: int, count: int) -> Iterator[tuple[int, int, Floats]]:
-        if self.recipe.sigma == 0 or self.key is None:
-            yield 0, count, np.zeros((0, self.size), self.number)
-        else:
-            yield from pieces(self.key, first, count, self.size, self.recipe.sigma, self.problem.y)

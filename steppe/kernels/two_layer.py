@@ -1,12 +1,12 @@
 """The kernel of two-layer nets, with simplified LayerNorm or without: as fast as the weights can be read."""
 
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from jax import Array
 from numba.extending import overload
 
-from steppe.kernels.elementary import Head, activation_of, differentiate, perturbation, slope, value
+from steppe.kernels.elementary import Head, differentiate, perturbation, slope, value
 from steppe.kernels.matrices import (
     LANES,
     ROWS,
@@ -22,11 +22,9 @@ from steppe.kernels.matrices import (
     step_and_product,
     unpack,
 )
-from steppe.kernels.path import Indices, Path
 from steppe.kernels.simd import OPTIONS, dot, kernel, part
-from steppe.kernels.training import Recipe, Training, gradient
+from steppe.kernels.training import Kernel, Recipe, Training, gradient
 from steppe.networks import MLP, SimLN, TwoLayer
-from steppe.outcome import Halt
 from steppe.problem import Problem
 
 
@@ -117,48 +115,40 @@ def _gradient(network, w, index, y, targets, loss, g):  # type: ignore[no-untype
 
 
 @final
-class TwoLayerKernel(Path):
+class TwoLayerKernel(Kernel):
     """The fast path for one two-layer problem and one dynamics. Its state is W₁ with b₁ packed, then W₂ padded."""
+
+    single = staticmethod(single)
 
     @staticmethod
     def fits(problem: Problem, recipe: Recipe, key: int | None = None) -> bool:
         net = problem.predict
-        return (
-            (isinstance(net, TwoLayer | SimLN) or (isinstance(net, MLP) and net.depth == 2))
-            and activation_of(net.activation, np.float64) is not None
-            and Training.fits(problem, recipe, key, bias=net.bias)
-        )
+        known = isinstance(net, TwoLayer | SimLN) or (isinstance(net, MLP) and net.depth == 2)
+        return known and Training.fits(problem, recipe, key)
 
     def __init__(self, problem: Problem, recipe: Recipe, key: int | None = None):
-        net: Any = problem.predict
-        self.training = t = Training(problem, recipe, key, bias=net.bias)
+        net = problem.predict
+        self.training = t = Training(problem, recipe, key)
         self.m = len(t.arrays(problem.w0)["W1"])
         lanes = padded(self.m, LANES)
-        self.first = lanes * t.X.shape[1]  # numbers of W₁ in the state
-        activation: Any = activation_of(net.activation, t.number)
-        self.head = Head(activation, t.number(net.eps if isinstance(net, SimLN) else 0))
+        self.held = lanes * t.X.shape[1]
+        self.head = Head(t.activation, t.number(net.eps if isinstance(net, SimLN) else 0))
         # Padding has h = 0. If σ(0) = 0, whole vectors with padding may be computed.
-        self.width = self.m if activation.smooth else lanes
+        self.width = self.m if t.activation.smooth else lanes
 
     def start(self, w: Array) -> Floats:
         W, params = self.training.params(w)
-        state = aligned(self.first + padded(self.m, LANES), W.dtype)
-        state[: self.first] = pack(W).ravel()
-        state[self.first : self.first + self.m] = params["W2"]
+        state = aligned(self.held + padded(self.m, LANES), W.dtype)
+        state[: self.held] = pack(W).ravel()
+        state[self.held : self.held + self.m] = params["W2"]
         return state
 
     def position(self, state: Floats) -> Array:
-        P = state[: self.first].reshape(-1, self.training.X.shape[1] // ROWS, ROWS * LANES)
-        return self.training.vector(unpack(P, self.m, self.training.d), {"W2": state[self.first : self.first + self.m]})
+        P = state[: self.held].reshape(-1, self.training.X.shape[1] // ROWS, ROWS * LANES)
+        return self.training.vector(unpack(P, self.m, self.training.d), {"W2": state[self.held : self.held + self.m]})
 
     def network(self) -> Network:
-        """With new room for each call, because several threads may run one kernel."""
         t, lanes = self.training, padded(self.m, LANES)
         columns, size = row_stride(max(lanes, t.X.shape[1]), t.number), padded(t.size, TILE)
         batch, H = aligned((size, t.X.shape[1]), t.number), aligned((size, columns), t.number)
         return Network(self.head, t.X, self.width, batch, H, aligned((5, columns), t.number))
-
-    def advance(
-        self, state: Floats, orders: Indices | None, *, first: int, offset: int, count: int, target: float
-    ) -> tuple[Floats, int, Halt]:
-        return self.training.advance(self.network(), single, self.first, state, orders, first, offset, count, target)

@@ -1,12 +1,11 @@
 """Spectral density by stochastic Lanczos quadrature."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from steppe import check
-from steppe._result import Result, Table, panel, picture
+from steppe._result import Rows
 from steppe.linalg._lanczos import tridiagonal
 from steppe.linalg._operator import Matvec, Operator, Vector, dimension, generator
 from steppe.linalg._probes import sphere
@@ -18,7 +17,7 @@ TAIL = 7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Density(Result):
+class Density(Rows, index="point", columns=("grid", "density", "stderr")):
     """Σ_j weights_j δ(x − nodes_j), the spectral measure of A with total mass 1, averaged over probes; and `density`,
     the measure smoothed by a Gaussian of standard deviation `width` on a grid, with its standard error."""
 
@@ -33,13 +32,6 @@ class Density(Result):
     def mean(self) -> float:
         """∫ x dμ, an estimate of tr A / p from the same probes."""
         return float(self.nodes @ self.weights)
-
-    def table(self) -> Table:
-        """The smoothed density, one row for each point of the grid."""
-        return {"x": self.grid, "density": self.density, "stderr": self.stderr}
-
-    def draw(self) -> Any:
-        return picture("spectral density", [panel("eigenvalue", self.grid, "density", {"": self.density})])
 
 
 def smoothed(grid: Vector, nodes: Vector, weights: Vector, width: float) -> Vector:

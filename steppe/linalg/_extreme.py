@@ -1,12 +1,11 @@
 """The largest eigenvalue, the smallest and the spectral norm of a symmetric operator, with certified intervals."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from steppe import check
-from steppe._result import Result, Table, panel, picture
+from steppe._result import Rows
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._bounds import Christoffel
 from steppe.linalg._lanczos import Krylov
@@ -18,19 +17,11 @@ EIGENVALUE = Accuracy(1e-3)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Eigenpair(Result):
+class Eigenpair(Rows, index="entry", columns=("vector",)):
     """An eigenvalue with its interval, and the unit Ritz vector that attains `estimate.value`."""
 
     estimate: Estimate
     vector: Vector
-
-    def table(self) -> Table:
-        """The entries of the vector."""
-        return {"entry": np.arange(len(self.vector)), "vector": self.vector}
-
-    def draw(self) -> Any:
-        title = f"eigenvector of {self.estimate.value:.6g}"
-        return picture(title, [panel("entry", np.arange(len(self.vector)), "vector", {"": self.vector}, kind="points")])
 
 
 def largest(

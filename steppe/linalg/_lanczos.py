@@ -1,12 +1,11 @@
 """Lanczos: a random start, the block Krylov space with restarts, and the tridiagonal form."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from steppe._result import Result, Table, panel, picture
+from steppe._result import Rows
 from steppe.linalg._operator import (
     Matrix,
     Matvec,
@@ -21,7 +20,7 @@ from steppe.linalg._operator import (
 )
 from steppe.linalg._probes import gaussian
 
-# Norm of the random part of a warm start over that of its known part. The bound of λ_max loses only a factor
+# In a warm start, the norm of the random part over the norm of the known part. The bound of λ_max loses only a factor
 # noise² of weight, worth a product or two; the Ritz value is second order in the noise.
 NOISE = 0.1
 
@@ -263,7 +262,7 @@ class Krylov:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tridiagonal(Result):
+class Tridiagonal(Rows, index="step", columns=("alpha", "beta")):
     """A V = V T + β_k v_{k+1} e_kᵀ: diagonal α of T, off-diagonal β (the last entry is the residual β_k, 0 if the
     space is invariant), orthonormal columns V (p × k)."""
 
@@ -277,14 +276,6 @@ class Tridiagonal(Result):
         T = np.diag(self.alpha) + np.diag(self.beta[:-1], 1) + np.diag(self.beta[:-1], -1)
         theta, S = np.linalg.eigh(T)
         return theta, S[0] ** 2
-
-    def table(self) -> Table:
-        """One row a step."""
-        return {"step": np.arange(len(self.alpha)), "alpha": self.alpha, "beta": self.beta}
-
-    def draw(self) -> Any:
-        lines = {"α": self.alpha, "β": self.beta}
-        return picture("Lanczos coefficients", [panel("step", np.arange(len(self.alpha)), "coefficient", lines)])
 
 
 def lanczos(matvec: Matvec, p: int, start: Vector, *, steps: int, precision: float | None = None) -> Tridiagonal:

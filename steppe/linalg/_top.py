@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from steppe import check
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Result, Table, columns, drawn
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._extreme import EIGENVALUE
 from steppe.linalg._lanczos import Krylov, start
@@ -24,14 +24,12 @@ class Eigenpairs(Result):
 
     def table(self) -> Table:
         """One row for each eigenvalue, the largest first."""
-        names = ("value", "lower", "upper")
-        return columns({name: [getattr(e, name) for e in self.estimates] for name in names})
+        found = {"value": [e.value for e in self.estimates], "value.lower": [e.lower for e in self.estimates]}
+        found |= {"value.upper": [e.upper for e in self.estimates]}
+        return columns({"number": range(len(self.estimates))} | found)
 
     def draw(self) -> Any:
-        table = self.table()
-        return picture(
-            "largest eigenvalues", [panel("number", np.arange(len(table["value"])), "λ", table, kind="points")]
-        )
+        return drawn("largest eigenvalues", self.table(), kind="points")
 
 
 def top_eigenpairs(

@@ -1,12 +1,11 @@
 """Trace and diagonal from random probes: Hutchinson, Hutch++, XTrace."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from steppe import check
-from steppe._result import Result, Table, panel, picture
+from steppe._result import Rows
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._operator import Matrix, Matvec, Operator, Vector, dimension, generator
 from steppe.linalg._probes import (
@@ -25,7 +24,7 @@ from steppe.linalg._probes import (
 # The accuracy of a trace unless the caller states another one.
 TRACE = Accuracy(0.05)
 
-# Groups of the jackknife: it costs this many eliminations of size n, and Student's quantile hardly falls beyond.
+# Groups of the jackknife: it costs this many eliminations of size n. With more groups Student's quantile falls little.
 GROUPS = 32
 
 
@@ -293,21 +292,13 @@ def xtrace(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagonal(Result):
+class Diagonal(Rows, index="entry", columns=("value", "stderr")):
     """diag A with the standard error of each entry; `converged` says whether ‖stderr‖ ≤ rtol ‖value‖."""
 
     value: Vector
     stderr: Vector
     matvecs: int
     converged: bool
-
-    def table(self) -> Table:
-        return {"entry": np.arange(len(self.value)), "value": self.value, "stderr": self.stderr}
-
-    def draw(self) -> Any:
-        return picture(
-            "diagonal", [panel("entry", np.arange(len(self.value)), "value", {"": self.value}, kind="points")]
-        )
 
 
 def diagonal(

@@ -128,8 +128,8 @@ class Tracker:
     def insist(self, matvec: Matvec) -> tuple[Estimate, "Tracker"]:
         """`measure`, and `certify` if its few products leave the value in doubt.
 
-        A longer chain would not do: an error estimate that is small by accident would end it too early, with an error
-        of up to 1% of λ_max if many eigenvalues lie just below 2/η.
+        A longer chain would not be enough: an error estimate that is small by accident would end it too early, with an
+        error of up to 1% of λ_max if many eigenvalues lie just below 2/η.
         """
         estimate, after = self.measure(matvec)
         if after.settled or self.vectors is None or self._small:
@@ -188,8 +188,8 @@ class Tracker:
     def _with_before(self, rows: Matrix) -> Matrix:
         """The rows, and the leader before the last one if enough of it lies outside them.
 
-        A trajectory at the edge of stability swings to and fro, so that leader is often the nearer one; on a trajectory
-        that drifts, the two leaders span the direction of the drift.
+        A trajectory at the edge of stability oscillates with period two, so that leader is often the nearer one; on a
+        trajectory that drifts, the two leaders span the direction of the drift.
         """
         if self.before is None or len(rows) > self.call_matvecs - 3:
             return rows

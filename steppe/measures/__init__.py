@@ -11,6 +11,7 @@ from steppe.curvature._statistics import Frozen as Frozen
 from steppe.curvature._statistics import FullBatch as FullBatch
 from steppe.curvature._statistics import PerChunk as PerChunk
 from steppe.measures._density import density as density
+from steppe.measures._edge import edge_ratio as edge_ratio
 from steppe.measures._fisher import fisher_sharpness as fisher_sharpness
 from steppe.measures._fisher import fisher_trace as fisher_trace
 from steppe.measures._function import accuracy as accuracy

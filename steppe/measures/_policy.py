@@ -51,10 +51,10 @@ def measured(estimate: Estimate, problem: AnyProblem, statistics: Statistics) ->
     return Measured(**{f.name: getattr(estimate, f.name) for f in fields(Estimate)}, statistics=treatment)
 
 
-def read_off(value: float) -> Estimate:
+def read_off(value: float, *, matvecs: int = 0) -> Estimate:
     """An exact number. NaN, from parameters of a diverged run, has not converged.
 
     >>> read_off(2.0).is_exact, read_off(math.nan).is_exact, read_off(math.nan).converged
     (True, False, False)
     """
-    return replace(Estimate.exact(value), converged=not math.isnan(value))
+    return replace(Estimate.exact(value, matvecs=matvecs), converged=not math.isnan(value))

@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 
 from steppe import check, linalg, until, when
 from steppe._random import seed
-from steppe._result import Result, Table, columns, panel, picture
+from steppe._result import Result, Table, columns, drawn
 from steppe.curvature import hessian
 from steppe.dynamics import Checkpoint, Flow, Progress, Run, run
+from steppe.dynamics._record import part
 from steppe.estimate import Accuracy, Estimate
 from steppe.outcome import OUTCOMES, Outcome
 from steppe.problem import Problem
 
 FINE_POINTS, COARSE_POINTS = 12, 9
 
-# The coarse grid takes the distance of the fine one if its own is smaller by more than this factor.
+# The coarse grid is spaced like the fine one if its own spacing would be smaller by more than this factor.
 FINEST = 4
 
-# The flow is looked at after each 2% more steps. Sharpness changes little in between, and a measurement at each step
-# would cost more than the gradients.
+# Sharpness is measured whenever the number of steps has grown by 2%. It changes little in between, and a measurement at
+# each step would cost more than the gradients.
 _LOOKS = when.logarithmic(per_decade=116)
 
 # The tolerance of the flow. The sharpness along it then has an error of a few tenths of a per cent, also where kinks
@@ -37,7 +38,7 @@ class Critical(Result):
     """The flow from the start to one loss ε: `w` there, its sharpness, and s_GF, the largest on the way.
 
     `outcome` is `reached`. If the flow ended earlier, it is `stalled`, `exhausted` or `diverged`, and s_GF is the
-    largest sharpness up to that end. `gradients` counts those of the flow from the start, without the products.
+    largest sharpness up to that end. `gradients` counts the gradients of the flow from the start, not the products.
     """
 
     loss: float
@@ -60,10 +61,10 @@ class Critical(Result):
         return np.arange(1, FINE_POINTS + 1) / (2 * self.largest_sharpness)
 
     def coarse_grid(self, *, beyond: int = 0, refine: int = 1) -> NDArray[Any]:
-        """Nine rates from 6/s_GF to 2/s₀; at the same distance, all positive rates below them and `beyond` rates above.
+        """Nine rates from 6/s_GF to 2/s₀ and, with the same spacing, all positive rates below and `beyond` rates above.
 
-        `refine` divides the distance, for runs that diverge within the grid. If 2/s₀ is below 6/s_GF or hardly above
-        it, there would be more than 48 rates below 6/s_GF: then the distance is that of the fine grid.
+        `refine` divides the spacing, for runs that diverge within the grid. If 2/s₀ is below 6/s_GF or hardly above
+        it, there would be more than 48 rates below 6/s_GF: then the spacing is that of the fine grid.
         """
         check.integer("beyond", beyond, minimum=0)
         check.integer("refine", refine, minimum=1)
@@ -106,14 +107,8 @@ class CriticalRates(Result, tuple[Critical, ...]):
         return columns(found | rest)
 
     def draw(self) -> Any:
-        """Sharpness where each loss was reached, the largest until then, and that of the start."""
-        table = self.table()
-        lines = {
-            "at this loss": table["sharpness"], "largest so far": table["largest_sharpness"],
-            "at the start": table["initial_sharpness"],
-        }  # fmt: skip
-        rates = panel("loss", table["loss"], "critical rate η_c", {"": table["rate"]}, kind="points")
-        return picture("gradient flow", [panel("loss", table["loss"], "sharpness λ_max", lines, kind="points"), rates])
+        """Each number against the loss."""
+        return drawn("gradient flow to each loss", self.table(), kind="points")
 
 
 _ARRAYS = ("vectors", "values", "watch", "before")
@@ -173,11 +168,11 @@ def critical_arrays(critical: Sequence[Critical]) -> dict[str, NDArray[Any]]:
     }
 
 
-def restored_critical(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> CriticalRates:
+def restored_critical(arrays: Mapping[str, NDArray[Any]]) -> CriticalRates:
     """The results that `critical_arrays` saved; none if nothing was saved."""
-    if f"{prefix}flow.w" not in arrays:
+    if "flow.w" not in arrays:
         return CriticalRates()
-    rows = zip(*(arrays[f"{prefix}flow.{name}"] for name in ("numbers", "counts", "w")), strict=True)
+    rows = zip(*(arrays[f"flow.{name}"] for name in ("numbers", "counts", "w")), strict=True)
     return CriticalRates(
         Critical(
             **dict(zip(_NUMBERS, numbers.tolist(), strict=True)), gradients=int(counts[0]),
@@ -208,10 +203,10 @@ class Legs:
         self.inner, self.follow = inner, follow
         saved = inner.load() or {}
         self.done = restored_critical(saved)
-        vectors, scalars = _part(saved, "leg/"), _part(saved, "scalar/")
+        vectors, scalars = part(saved, "leg/"), part(saved, "scalar/")
         self.leg = vectors | {name: a.reshape(()) for name, a in scalars.items()} or None
         if self.leg is not None:
-            follow.followed = follow.followed.restored(_part(saved, "followed/"))
+            follow.followed = follow.followed.restored(part(saved, "followed/"))
 
     def load(self) -> dict[str, NDArray[Any]] | None:
         """Once, what the leg under way had saved; the legs after it start without a checkpoint."""
@@ -229,7 +224,7 @@ class Legs:
 
 
 class ReadOnce:
-    """A checkpoint that reads its contents once: every `load` returns what it held at the start."""
+    """A checkpoint whose every `load` returns what it held at the start."""
 
     def __init__(self, inner: Checkpoint):
         self.inner, self.saved = inner, inner.load()
@@ -242,10 +237,6 @@ class ReadOnce:
 
     def save(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.inner.save(arrays)
-
-
-def _part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
 
 def critical_rate(
@@ -262,7 +253,7 @@ def critical_rate(
     """s₀, s_GF and η_c = 2/s_GF for each of the losses, the largest first, from one gradient flow that starts at w.
 
     The sharpness is measured along the flow (default rtol 3e-3): whenever the number of steps has grown by 2%, and
-    where a loss is reached. `stop` can end the flow to each next loss earlier, after until.seconds(60) for example.
+    where a loss is reached. `stop` limits the way from each loss to the next, for example until.seconds(60).
     With a `checkpoint` of the store a killed flow resumes to the same result. `progress` is called on the way.
     The definition is that of conflicting-biases, section 2.
 
@@ -273,8 +264,7 @@ def critical_rate(
     >>> round(c.largest_sharpness, 2), round(c.rate, 2)
     (2.0, 1.0)
     """
-    if not isinstance(problem, Problem):
-        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+    Problem.expected(problem)
     if flow is not None and not isinstance(flow, Flow):
         check.refuse("flow", "a steppe.dynamics.Flow", flow, "Pass for example Flow(rtol=1e-3).")
     if stop is not None and not isinstance(stop, until.Stop):

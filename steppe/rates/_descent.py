@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steppe._result import Result, Table, columns, panel, picture
 from steppe.dynamics import GD
 from steppe.dynamics._base import many_steps
+from steppe.dynamics._record import part
 from steppe.outcome import OUTCOMES, Halt, Outcome
 from steppe.problem import Problem
 from steppe.rates._critical import Followed
@@ -26,20 +27,20 @@ PRODUCT = 2
 # doubled if it changed by less than SLOW.
 FAST, SLOW = 0.05, 0.01
 
-# Two looks are at most this share of the steps done apart: more than 20 in each tenfold of steps.
+# The loss is recorded again before the steps have grown by more than this share: over 20 times a decade.
 SPREAD = 0.1
 
-# A run is lost once its loss is LOST times that of the start. On digits, with squares and with cross-entropy, no run
-# that reached its goal was above 1.3 times that loss before, and no run above a thousand times it came back.
+# A run has diverged once its loss is LOST times that of the start. On digits, with squares and with cross-entropy, no
+# run that reached its goal had been above 1.3 times that loss, and no run came back from a thousand times it.
 LOST = 1e3
 
-# A run can be slow only after WAY times the time of the flow, and after FEWEST steps.
+# No run counts as stalled before WAY times the time of the flow, nor before FEWEST steps.
 WAY, FEWEST = 2.0, 200
 
-# A run is slow if, at the rate of the last doubling of its steps, the goal needs HOPELESS times the steps allowed.
+# A run is stalled if, at the rate of the last doubling of its steps, the goal needs HOPELESS times the steps allowed.
 HOPELESS = 10.0
 
-# Iterates averaged where a goal is reached: an even number, because they jump to and fro.
+# Iterates averaged where a goal is reached: an even number, because they alternate between two sides of a valley.
 AVERAGED = 16
 
 COLUMNS = ("step", "loss", "sharpness", "l1", "l2", "distance_l1", "distance_l2")
@@ -90,7 +91,7 @@ class Descent(Result):
 
 
 def spread(step: int) -> int:
-    """The latest step for the next look at loss and norms, which cost little.
+    """The latest step at which loss and norms, which cost little, are recorded again.
 
     >>> [spread(step) for step in (0, 9, 10, 25, 1000)]
     [1, 10, 11, 27, 1100]
@@ -126,7 +127,7 @@ class Moments:
 
 
 def doomed(steps: Sequence[float], losses: Sequence[float], *, goal: float, most: int, way: float) -> Outcome | None:
-    """`diverged` or `stalled` if a run will hardly reach its goal, None if it may.
+    """`diverged` or `stalled` if a run is unlikely to reach its goal, None if it may.
 
     `steps` and `losses` are the records so far, the last ones of now; `most` is the number of steps allowed. `way` is
     the time η · steps in units of the flow's time to the goal, 0 if that is not known: then no run is stalled.
@@ -189,8 +190,8 @@ def _together(
 def centre(problem: Problem, lr: Array, w: Array, steps: int) -> Array:
     """The mean of `steps` iterates, w first.
 
-    At the edge of stability the iterates jump to and fro across a valley. The mean of an even number of them lies near
-    its bottom.
+    At the edge of stability the iterates alternate between two sides of a valley. The mean of an even number of them
+    lies near its bottom.
     """
 
     def body(carry: tuple[Array, Array], nothing: None) -> tuple[tuple[Array, Array], None]:
@@ -215,7 +216,7 @@ class Lane:
         self.lr, self.w, self.followed, self.moments = lr, w, followed, moments
         self.goals, self.most, self.way = goals, most, way
         self.start, self.free = w, followed.products
-        self.step = self.moment = self.glimpse = self.gradients = 0
+        self.step = self.next_sharpness = self.next_loss = self.gradients = 0
         self.rows: list[tuple[float, ...]] = []
         self.reached: list[Reached] = []
         self.outcome: Outcome | None = None
@@ -232,16 +233,16 @@ class Lane:
     @property
     def pause(self) -> int:
         """The step up to which nothing is recorded."""
-        return min(self.moment, self.glimpse, self.most)
+        return min(self.next_sharpness, self.next_loss, self.most)
 
     def record(self, problem: Problem) -> None:
-        """What is pending at this step: everything, or loss and norms, which cost little, alone."""
-        if self.step >= self.moment:
-            self.look(problem)
-        elif self.step >= self.glimpse:
+        """Record what is pending at this step: everything, or only loss and norms, which cost little."""
+        if self.step >= self.next_sharpness:
+            self.measure(problem)
+        elif self.step >= self.next_loss:
             self._keep(np.nan, _numbers(problem, self.w, self.start))
 
-    def look(self, problem: Problem) -> None:
+    def measure(self, problem: Problem) -> None:
         """Record everything, and choose the moment of the next measurement."""
         numbers, sharpness = _numbers(problem, self.w, self.start), np.nan
         if np.isfinite(numbers[0]):
@@ -249,7 +250,7 @@ class Lane:
             sharpness, before = estimate.value, self.sharpness
             if np.isfinite(before):
                 self.moments = self.moments.changed(abs(sharpness - before) / max(abs(sharpness), _TINY))
-        self.moment = self.moments.after(self.step, products=self.products)
+        self.next_sharpness = self.moments.after(self.step, products=self.products)
         self._keep(sharpness, numbers)
 
     @property
@@ -264,7 +265,7 @@ class Lane:
         if self.rows and self.rows[-1][0] == self.step:  # this step was recorded without its sharpness
             self.rows.pop()
         self.rows.append((self.step, loss, sharpness, *norms))
-        self.glimpse = spread(self.step)
+        self.next_loss = spread(self.step)
         steps, losses = ([row[k] for row in self.rows] for k in (0, 1))
         self.outcome = doomed(steps, losses, goal=self.goals[-1], most=self.most, way=self.way * self.step)
 
@@ -277,7 +278,7 @@ class Lane:
         elif halt != Halt.NOT:
             self.outcome = halt.outcome
         elif self.step >= self.most:
-            self.look(problem)
+            self.measure(problem)
             self.outcome = "exhausted"
             if self.rows[-1][1] <= self.target:
                 self._reach(problem)
@@ -286,7 +287,7 @@ class Lane:
         """The loss is at or below the next goal, and perhaps below later ones too."""
         step, _, sharpness = self.rows[-1][:3] if self.rows else (-1, np.nan, np.nan)
         if step != self.step or not np.isfinite(sharpness):
-            self.look(problem)
+            self.measure(problem)
         loss = self.rows[-1][1]
         middle = centre(problem, jnp.asarray(self.lr, self.w.dtype), self.w, AVERAGED)
         self.gradients += AVERAGED
@@ -305,7 +306,7 @@ class Lane:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that the rest of the run depends on."""
         end = -1 if self.outcome is None else OUTCOMES.index(self.outcome)
-        counts = [self.step, self.moment, self.glimpse, self.gradients, self.moments.distance, end]
+        counts = [self.step, self.next_sharpness, self.next_loss, self.gradients, self.moments.distance, end]
         kept = {
             "w": self.w,
             "counts": np.array(counts),
@@ -322,7 +323,9 @@ class Lane:
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.w = jnp.asarray(arrays["w"])
-        self.step, self.moment, self.glimpse, self.gradients, distance, end = (int(v) for v in arrays["counts"])
+        self.step, self.next_sharpness, self.next_loss, self.gradients, distance, end = (
+            int(v) for v in arrays["counts"]
+        )
         self.moments = Moments(self.moments.share, distance)
         self.rows = [tuple(row) for row in arrays["rows"].tolist()]
         points = (arrays["reached.step"].tolist(), arrays["reached.w"], arrays["reached.centre"])
@@ -331,9 +334,7 @@ class Lane:
             for goal, step, w, c in zip(self.goals, *points, strict=False)
         ]
         self.outcome = None if end < 0 else OUTCOMES[end]
-        prefix = "followed."
-        saved = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-        if saved:
+        if saved := part(arrays, "followed."):
             self.followed = self.followed.restored(saved)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from steppe import check
 from steppe.dynamics import Checkpoint, Progress
 from steppe.dynamics._many import carry
+from steppe.dynamics._record import part
 from steppe.dynamics._run import Pace
 from steppe.outcome import Halt, Outcome
 from steppe.problem import Problem
@@ -22,8 +23,8 @@ from steppe.rates._descent import Descent, Lane, Moments, advance
 # A call into compiled code lasts about this long.
 _CALL_SECONDS = 0.5
 
-# Parameters times examples up to which runs are carried out together. Above it the arithmetic of a call costs more than
-# the call itself, and a batch saves nothing.
+# Runs are carried out together up to this product of parameters and examples. Above it the arithmetic of a call costs
+# more than the call itself, and a batch saves nothing.
 _SMALL = 2e4
 
 # A batch is filled up to one of these sizes, so that few shapes are compiled as runs end.
@@ -116,10 +117,9 @@ class Descents:
         saved = None if self.checkpoint is None else self.checkpoint.load()
         if saved is None or "rates" not in saved:  # without rates it is a checkpoint of the flow before the runs
             return
-        self.extra = {name.removeprefix("extra/"): a for name, a in saved.items() if name.startswith("extra/")}
+        self.extra = part(saved, "extra/")
         for k, lr in enumerate(saved["rates"].tolist()):
-            own = {name.removeprefix(f"{k}/"): a for name, a in saved.items() if name.startswith(f"{k}/")}
-            self._lane(lr).restore(own)
+            self._lane(lr).restore(part(saved, f"{k}/"))
 
 
 class _Group:

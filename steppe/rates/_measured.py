@@ -50,7 +50,7 @@ _predictions = eqx.filter_jit(lambda problem, w: problem.predictions(w))
 def _derivatives(problem: Problem, w: Array) -> Array:
     """(examples, outputs, inputs), by one backward pass for each output.
 
-    If examples see each other, the derivative of one example is that of the sum over all.
+    If examples depend on each other, by batch statistics, an example's entry is the derivative of the sum over all.
     """
     params, x = problem.unravel(w), problem.x[:EXAMPLES]
     f, back = jax.vjp(lambda x: problem.predict(params, x).reshape(x.shape[0], -1), x)
@@ -113,7 +113,8 @@ def has_classes(problem: Problem) -> bool:
 def certified_sharpness(problem: Problem, w: Array, *, key: int = 0) -> dict[str, float]:
     """λ_max with an interval that holds it at 99%, 0.1% wide if 300 products are enough.
 
-    The last measurement of the run is not enough: if eigenvalues crowd below 2/η, its few products are too low by more.
+    The last measurement of the run is not accurate enough: if many eigenvalues lie just below 2/η, so few products give
+    a value that is too low.
     """
     with linalg.one_thread():
         accuracy = Accuracy(1e-3, max_matvecs=300)

@@ -34,7 +34,8 @@ Mark = Literal["✓", "(✓)", "(×)", "×"]
 class Transition(Result):
     """The rate at which values leave their plateau, with lower ≤ truth ≤ upper at the stated confidence.
 
-    `level` is the value before that corner, `slope` that of log values in log rate after it: −1 if they follow 2/η.
+    `level` is the value before that corner. After it the logarithm of the value is a line in the logarithm of the rate,
+    with this `slope`: −1 if values follow 2/η.
     `found` is False if, at this confidence, no corner fits better than a constant; then the interval is (0, ∞).
     """
 
@@ -76,7 +77,7 @@ def transition(rates: ArrayLike, values: ArrayLike, *, confidence: float = 0.95)
     rates, values = np.asarray(rates, dtype=float), np.asarray(values, dtype=float)
     positive = all(((v > 0) & (v < np.inf)).all() for v in (rates, values))
     if rates.ndim != 1 or rates.shape != values.shape or len(np.unique(rates)) < _FEWEST or not positive:
-        remedy = "Take those of runs that reached their loss, at five rates or more."
+        remedy = "Pass only runs that reached their loss, at five rates or more."
         rule = "lists of equal length of positive numbers, at five different rates or more"
         check.refuse("rates and values", rule, f"shapes {rates.shape} and {values.shape}", remedy)
     order = np.argsort(rates)
@@ -159,7 +160,7 @@ def u_shape(values: ArrayLike) -> UShape:
     """
     values = np.asarray(values, dtype=float)
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
-        remedy = "Take those of runs that reached their loss."
+        remedy = "Pass only runs that reached their loss."
         check.refuse("values", "a list of at least one finite number", values, remedy)
     smooth = np.array([np.median(values[max(0, min(k - 1, len(values) - 3)) :][:3]) for k in range(len(values))])
     best = int(np.argmin(smooth))

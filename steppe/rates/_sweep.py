@@ -12,6 +12,7 @@ from steppe import check
 from steppe._random import seed
 from steppe._result import Result, Table
 from steppe.dynamics import Checkpoint, Flow, Progress
+from steppe.dynamics._record import part
 from steppe.outcome import OUTCOMES, Outcome
 from steppe.problem import Problem
 from steppe.rates._critical import Critical, ReadOnce, critical_arrays, critical_rate, restored_critical
@@ -22,7 +23,7 @@ from steppe.rates._measured import everything
 # The coarse grid ends where this many neighbouring rates did not reach their goal.
 FAILURES = 2
 
-# If fewer than ENOUGH rates above the fine grid reach the goal, the distance is halved, at most HALVINGS times.
+# If fewer than ENOUGH rates above the fine grid reach the goal, the spacing is halved, at most HALVINGS times.
 ENOUGH, HALVINGS = 4, 3
 
 _MOST_BEYOND = 40
@@ -60,7 +61,7 @@ class Plan:
                 return missing
         first = min(self._failures(wanted, outcomes), default=np.inf)
         for k in range(1, HALVINGS + 1):
-            # The distance is halved everywhere or nowhere, so that the order of the runs does not matter.
+            # The spacing is halved everywhere or nowhere, so that the order of the runs does not matter.
             if self._reached_beyond_fine(wanted, outcomes) >= ENOUGH:
                 break
             between = [lr for lr in self._coarse(refine=2**k) if 6 / self.critical.largest_sharpness < lr < first]
@@ -70,7 +71,7 @@ class Plan:
         return []
 
     def kept(self, outcomes: Mapping[float, Outcome]) -> list[float]:
-        """The rates that belong to the sweep, without those beyond the failures that ran together with others."""
+        """The rates of the sweep: without those that ran in one batch with others, but lie beyond the failures."""
         return self._below_failure(sorted(outcomes), outcomes)
 
     def _base(self) -> list[float]:
@@ -278,8 +279,7 @@ def sweep(
     >>> [d.outcome for d in found.descents], [bool(s * lr <= 2) for s, lr in zip(found.ends["sharpness"], (0.05, 0.6))]
     (['reached', 'reached', 'diverged'], [True, True])
     """
-    if not isinstance(problem, Problem):
-        check.refuse("problem", "a steppe.Problem", problem, "Build steppe.Problem(predict, params, x, y, loss).")
+    Problem.expected(problem)
     if test is not None and not isinstance(test, Problem):
         check.refuse("test", "a steppe.Problem", test, "Pass for example problem.on(x_test, y_test).")
     remedy = "Pass for example goals=[0.01]."
@@ -288,13 +288,13 @@ def sweep(
     checkpoint = None if checkpoint is None else ReadOnce(checkpoint)
     saved = (None if checkpoint is None else checkpoint.load()) or {}
     if critical is None and "rates" in saved:
-        critical = restored_critical(saved, prefix="extra/")
+        critical = restored_critical(part(saved, "extra/"))
     if critical is None and rates is None:
         critical = critical_rate(
             problem, start, losses=levels, flow=flow, checkpoint=checkpoint, progress=progress, key=key
         )
     critical = critical or ()
-    # If the start is below the goal, the flow takes no time.
+    # The flow takes no time if the start is already below the goal.
     way = (critical[-1].time or None) if critical and critical[-1].outcome == "reached" else None
     limits = Limits(levels, check.integer("steps", steps, minimum=1), way, check.number("patience", patience, above=0))
     if runner is not None:

@@ -1,7 +1,10 @@
 """Your PyTorch network in one line: `steppe.torch.Problem(model, data, loss)` works with every measure of steppe.
 
-An extra: nothing else in steppe imports PyTorch.
+For training: `SAM` around any optimiser, and a `Monitor` of the edge of stability, also as `TrainerCallback` of Hugging
+Face and `LightningCallback`. An extra: nothing else in steppe imports PyTorch.
 """
+
+from typing import TYPE_CHECKING, Any
 
 try:
     import torch  # noqa: F401
@@ -14,4 +17,17 @@ except ModuleNotFoundError as error:
     ) from error
 
 from steppe.torch._backend import TORCH as _TORCH  # registers the backend of steppe.torch.Problem  # noqa: F401
+from steppe.torch._callbacks import CALLBACKS as _CALLBACKS
+from steppe.torch._monitor import Monitor as Monitor
 from steppe.torch._problem import Problem as Problem
+from steppe.torch._sam import SAM as SAM
+
+if TYPE_CHECKING:
+    LightningCallback: type
+    TrainerCallback: type
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CALLBACKS:
+        return _CALLBACKS[name]()
+    raise AttributeError(f"module 'steppe.torch' has no attribute {name!r}")

@@ -71,7 +71,7 @@ class Torch(Backend):
     def loss_value(self, problem: Problem, w: np.ndarray) -> float:
         return problem.loss(w)
 
-    def gradient(self, problem: Problem, w: np.ndarray) -> NDArray[Any]:
+    def gradient(self, problem: Problem, w: np.ndarray) -> np.ndarray:
         return problem.gradient(w)
 
     def groups(self, problem: Problem, w: np.ndarray, count: int, *, seed: int) -> tuple[Problem, ...]:

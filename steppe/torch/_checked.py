@@ -56,7 +56,7 @@ def check_hessian(problem: Problem, w: np.ndarray, scalar: Scalar, piece: Piece,
     check_gradient(problem, w)
     if scalar is loss:
         _against_differences(problem, w, piece)
-    _itself(problem, operator, lambda u: _forward_over_reverse(problem, w, scalar, u))
+    _itself(problem, operator, lambda u: forward_over_reverse(problem, w, scalar, u))
 
 
 def check_outputs(problem: Problem, w: np.ndarray, operator: Operator) -> None:
@@ -124,13 +124,13 @@ def _itself(problem: Problem, operator: Operator, other: Callable[[np.ndarray], 
         _refuse(problem, int(np.argmax(gaps)), "its product is not symmetric, ⟨u, Hv⟩ = ⟨Hu, v⟩")
 
 
-def _forward_over_reverse(problem: Problem, w: np.ndarray, scalar: Scalar, v: np.ndarray) -> np.ndarray | None:
+def forward_over_reverse(problem: Problem, w: np.ndarray, scalar: Scalar, v: np.ndarray) -> np.ndarray | None:
     """The product by a forward derivative of the gradient; None if the network has none."""
     network = problem.network
     leaves, parts = network.leaves(w), network.split(network.tensor(v))
     total = np.zeros(w.size)
     try:
-        with forward_ad.dual_level(), warnings.catch_warnings():
+        with torch.inference_mode(False), torch.enable_grad(), forward_ad.dual_level(), warnings.catch_warnings():
             # PyTorch loads its forward derivatives by a function that it has deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
             duals = [forward_ad.make_dual(leaf, part) for leaf, part in zip(leaves, parts, strict=True)]
@@ -150,8 +150,7 @@ _PIECE = 128
 
 
 def _few(problem: Problem) -> Batch:
-    batch = problem.batches.first()
-    return batch.rows(0, _FEW) if problem.alone else batch
+    return problem.few.rows(0, _FEW) if problem.alone else problem.batches.first()
 
 
 def _elsewhere(problem: Problem, w: np.ndarray) -> tuple[Problem, np.ndarray]:

@@ -14,6 +14,7 @@ import torch
 import torch.utils.checkpoint
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
 from steppe import check
 
@@ -72,14 +73,16 @@ class Network:
         return [part.view(shape).to(dtype) for part, shape, dtype in parts]
 
     def tensor(self, vector: np.ndarray) -> Tensor:
-        """A numpy vector as a tensor of this precision, on the device of the network."""
+        """A numpy vector as a tensor of this precision, on the device of the network, in any mode of the caller."""
         kind = np.float64 if self.dtype == torch.float64 else np.float32
         # A copy: PyTorch warns of arrays that are read-only, as those of steppe.linalg.
-        return torch.from_numpy(np.array(vector, kind)).to(self.device)
+        with torch.inference_mode(False):
+            return torch.from_numpy(np.array(vector, kind)).to(self.device)
 
     def leaves(self, vector: np.ndarray) -> list[Tensor]:
         """The parameters at a vector, each a leaf of the graph."""
-        return [part.clone().requires_grad_() for part in self.split(self.tensor(vector))]
+        with torch.inference_mode(False):
+            return [part.clone().requires_grad_() for part in self.split(self.tensor(vector))]
 
     def joined(self, parts: Sequence[Tensor]) -> np.ndarray:
         """The flat numpy vector of tensors like the parameters."""
@@ -253,6 +256,26 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.double() if tensor.is_floating_point() else tensor
 
 
+class _Composed(TorchFunctionMode):  # type: ignore[misc]
+    """Weight normalisation from its formula: the second derivative of PyTorch's fused one is wrong on CPU (2.13: not
+    even symmetric)."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if function is not torch._weight_norm:
+            return function(*args, **(kwargs or {}))
+        v, g, *rest = args
+        dim = rest[0] if rest else 0
+        others = [k for k in range(v.ndim) if k != dim]
+        return v * (g / torch.linalg.vector_norm(v, dim=others, keepdim=True))
+
+
+def _normalises_weights(module: nn.Module) -> bool:
+    hooks = [*module._forward_pre_hooks.values(), module]
+    return any(type(hook).__name__ in ("WeightNorm", "_WeightNorm") for hook in hooks)
+
+
 class _Direct:
     """Stands for torch.utils.checkpoint.CheckpointFunction, which cannot be differentiated twice: no checkpoint."""
 
@@ -276,6 +299,8 @@ def exact_products(model: nn.Module, device: torch.device) -> Iterator[None]:
         enter(sdpa_kernel(SDPBackend.MATH))
         if device.type == "cuda" and any(isinstance(m, nn.RNNBase) for m in model.modules()):
             enter(torch.backends.cudnn.flags(enabled=False))
+        if any(map(_normalises_weights, model.modules())):
+            enter(_Composed())
         if "torch._dynamo" in sys.modules:
             # Compiled code is not differentiated twice, or wrongly.
             enter(torch.compiler.set_stance("force_eager"))

@@ -16,8 +16,8 @@ from steppe.torch import _data, _loss
 from steppe.torch._data import Batch, tensors
 from steppe.torch._network import Chosen, Network, dropouts, seed
 
-# Examples of the passes that look at a network before it is measured.
-_FEW = 64
+# Examples of the passes that look at a network before it is measured; and that show whether they see each other.
+_FEW, _PAIRS = 16, 4
 _LABELS = "labels"
 
 
@@ -60,6 +60,7 @@ class Problem:
     batches: _data.Batches
     loss_function: _loss.Loss
     chunk: int | None
+    memory: float
     # The kinds of products that have been checked.
     checked: set[Any]
 
@@ -81,7 +82,9 @@ class Problem:
         w0 = network.joined(network.start)
         check.finite("model", w0, "Its parameters are NaN or infinite: has training diverged?")
         kept = _data.batches(data, lambda raw: _read(raw, network, function), memory)
-        self.__dict__.update(network=network, loss_function=function, w0=w0, batches=kept, chunk=chunk, checked=set())
+        self.__dict__.update(
+            network=network, loss_function=function, w0=w0, batches=kept, chunk=chunk, memory=memory, checked=set()
+        )
         self._look()
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -164,8 +167,8 @@ class Problem:
     def on(self, data: Any) -> "Problem":
         """The same network, parameters and loss on other data, such as a test set."""
         other = copy.copy(self)
-        kept = _data.batches(data, lambda raw: _read(raw, self.network, self.loss_function), 2**30)
-        for name in ("shares", "alone"):
+        kept = _data.batches(data, lambda raw: _read(raw, self.network, self.loss_function), self.memory)
+        for name in ("total", "few", "apart", "most", "double"):
             other.__dict__.pop(name, None)
         other.__dict__.update(batches=kept, checked=set())
         other._look()
@@ -211,31 +214,50 @@ class Problem:
         return total
 
     def pieces(self, size: int | None = None) -> Iterator[Batch]:
-        """The batches, cut into pieces of at most `size` examples where that changes nothing."""
-        size = size or self.chunk
+        """The batches, cut into pieces of at most `size` examples, or as memory allows, where that changes nothing."""
         for batch in self.batches:
-            if size is None or batch.size <= size or not self.alone:
+            if not self.alone or batch.size <= (most := min(size or batch.size, self.most)):
                 yield batch
                 continue
-            for start in range(0, batch.size, size):
-                piece = batch.rows(start, start + size)
+            for start in range(0, batch.size, most):
+                piece = batch.rows(start, start + most)
                 if self.loss_function.sums or self.loss_function.count(piece) > 0:
                     yield piece
 
     @cached_property
-    def alone(self) -> bool:
-        """Whether the outputs for an example are the same without the other examples, to half of the digits, and the
-        loss of a batch is made of those of its examples."""
-        batch = self.batches.first().rows(0, _FEW)
-        if not self.loss_function.splits or batch.size == 1:
-            return self.loss_function.splits
+    def few(self) -> Batch:
+        """The first examples, or the first batch if they cannot be told apart."""
+        batch = self.batches.first()
+        return batch.rows(0, min(_FEW, self.chunk or _FEW)) if self.apart else batch
+
+    @cached_property
+    def apart(self) -> bool:
+        """Whether the outputs for an example are the same without the other examples, to half of the digits."""
+        batch = self.batches.first().rows(0, _PAIRS)
+        if batch.size == 1:
+            return True
         with self.at(self.network.leaves(self.w0)), torch.no_grad():
             try:
                 together = list(tensors(self.outputs(batch)))
-                apart = list(tensors(self.outputs(batch.rows(0, 1))))
+                alone = list(tensors(self.outputs(batch.rows(0, 1))))
             except (RuntimeError, ValueError, IndexError):
                 return False  # such as batch normalisation, which refuses a single example
-            return len(together) == len(apart) and all(map(_row_agrees, together, apart))
+        return len(together) == len(alone) and all(map(_row_agrees, together, alone))
+
+    @property
+    def alone(self) -> bool:
+        """Whether a batch can be cut: its examples do not see each other, and its loss is made of theirs."""
+        return self.apart and self.loss_function.splits
+
+    @cached_property
+    def most(self) -> int:
+        """The number of examples of a pass with a gradient that fit into the memory."""
+        if self.chunk is not None or not self.alone:
+            return self.chunk or max(self.batches.sizes)
+        leaves = self.network.leaves(self.w0)
+        with self.at(leaves), held_bytes(leaves) as held:
+            self.value(self.few)
+        return max(1, int(self.memory / max(1.0, held() / self.few.size)))
 
     @property
     def treatment(self) -> str:
@@ -250,22 +272,24 @@ class Problem:
         function = self.loss_function
         if isinstance(function.function, nn.Module):
             function = replace(function, function=copy.deepcopy(function.function).double())
+        for name in ("double", "most"):
+            other.__dict__.pop(name, None)
         other.__dict__.update(network=self.network.double(), w0=self.w0.astype(np.float64), loss_function=function)
         try:
-            batch = self.batches.first().rows(0, _FEW) if self.alone else self.batches.first()
             with other.at(other.network.leaves(other.w0)), torch.no_grad():
-                value = other.batch_value(batch)
+                value = other.batch_value(self.few)
         except RuntimeError:  # tensors made in the forward pass are in float32
             return None
         return other if value.dtype == torch.float64 else None
 
     def _look(self) -> None:
-        """The errors that a first pass over a batch shows, with the batch cut short if the network takes that."""
-        network, batch = self.network, self.batches.first()
+        """The errors that a first pass over a few examples shows."""
+        network = self.network
         if names := dropouts(network.copy):
             remedy = "Call model.eval(), or set its probability to 0: every pass would be another function."
             check.refuse("model", "without dropout in training mode", ", ".join(names[:3]), remedy)
         with self.at(network.leaves(self.w0)):
+            batch = self.few
             first = self.outputs(batch)
             _loss.check_shape(self.loss_function, first, batch.target)
             for each in self.batches:
@@ -321,6 +345,22 @@ def gradients(value: Tensor, leaves: list[Tensor], *, create_graph: bool = False
     return torch.autograd.grad(value, leaves, create_graph=create_graph, allow_unused=True, materialize_grads=True)
 
 
+@contextmanager
+def held_bytes(leaves: list[Tensor]) -> Iterator[Callable[[], int]]:
+    """The bytes that the graphs made inside hold, besides the parameters."""
+    own = {leaf.untyped_storage().data_ptr() for leaf in leaves}
+    seen: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            seen[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield lambda: sum(seen.values())
+
+
 def _row_agrees(together: Tensor, apart: Tensor) -> bool:
     if together.ndim == 0 or not together.is_floating_point():
         return True
@@ -341,10 +381,12 @@ def _read(raw: Any, network: Network, loss: _loss.Loss) -> Batch:
     inputs, target = (parts[:-1], parts[-1]) if len(parts) > 1 else (parts, parts[0])
     args: tuple[Any, ...] = inputs
     kwargs: Mapping[str, Any] = {}
-    if len(args) == 1 and isinstance(args[0], Mapping) and network.binds((), args[0]):
-        args, kwargs = (), args[0]
-    elif len(args) == 1 and isinstance(args[0], tuple | list) and network.binds(args[0], {}):
-        args = tuple(args[0])
+    if len(inputs) == 1:
+        (only,) = inputs
+        if isinstance(only, Mapping) and network.binds((), only):
+            args, kwargs = (), only
+        elif isinstance(only, tuple | list) and network.binds(only, {}):
+            args = tuple(only)
     return Batch(args, kwargs, target, _size(target, args, kwargs))
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from steppe import check
 from steppe.torch._data import Batch
-from steppe.torch._problem import Problem, gradients
+from steppe.torch._problem import Problem, gradients, held_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,6 @@ class Graph:
 # (problem, leaves, batch) ↦ the graph of a piece. Called, like its product, with the network at the leaves.
 Piece = Callable[[Problem, list[Tensor], Batch], Graph]
 
-# Examples of the pass that measures memory.
-_MEASURED = 16
 # The share of the memory that a piece takes that is built afresh for every product.
 _FRESH = 0.25
 
@@ -80,23 +78,13 @@ class Autograd:
 
     def _bytes_an_example(self) -> float:
         """What the graph of a piece holds for an example, from a pass over a few of them."""
-        problem, seen = self.problem, {}
-        batch = problem.batches.first()
-        batch = batch.rows(0, _MEASURED) if problem.alone else batch
-        own = {leaf.untyped_storage().data_ptr() for leaf in self.leaves}
-
-        def pack(tensor: Tensor) -> Tensor:
-            storage = tensor.untyped_storage()
-            if storage.data_ptr() not in own:
-                seen[storage.data_ptr()] = storage.nbytes()
-            return tensor
-
-        with problem.at(self.leaves), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        problem = self.problem
+        with problem.at(self.leaves), held_bytes(self.leaves) as held:
             # A product as well: whatever has no second derivative fails here.
-            graph = self.piece(problem, self.leaves, batch)
+            graph = self.piece(problem, self.leaves, problem.few)
             graph([torch.zeros_like(leaf) for leaf in self.leaves])
             _refuse_once_differentiable(graph.ends)
-        return max(1.0, sum(seen.values()) / batch.size)
+            return max(1.0, held() / problem.few.size)
 
     def _fresh(self) -> Iterator[Graph]:
         for place, batch in enumerate(self.problem.pieces(self.size)):

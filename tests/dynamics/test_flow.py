@@ -16,7 +16,7 @@ from steppe.dynamics import GD, RK4, RKC2, Decayed, Flow, Schedule, Stage
 from steppe.dynamics._flow.flow import LOCATED
 from steppe.dynamics._flow.method import STABLE, coefficients
 from steppe.networks import diagonal_problem
-from steppe.papers.conflicting_biases.theory import flow_limit
+from steppe.papers.conflicting_biases.theory.flow import flow_limit
 
 
 class Quadratic:

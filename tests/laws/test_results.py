@@ -14,6 +14,7 @@ from planted_audits import planted
 import steppe
 from steppe import auditing, dynamics, flattening, linalg, measures, rates, until
 from steppe._result import Result
+from steppe.check import ArgumentError
 from steppe.dynamics import GD, Flow
 from steppe.estimate import Estimate
 from steppe.flattening import Neurons
@@ -147,6 +148,18 @@ def test_every_result(name):
 def test_a_column_for_each_number_of_a_row():
     table = a_run().table()
     assert [name for name in table if name.startswith("w.")] == [f"w.{k}" for k in range(5)]
+
+
+def test_one_row():
+    """The rates to one loss are a table of one row, which no field tells."""
+    assert "0.666667" in repr(rates.CriticalRates(some_rates()[:1]))
+    assert repr(rates.CriticalRates()).splitlines()[0] == "CriticalRates"
+
+
+def test_nothing_to_draw():
+    run = steppe.run(least_squares(), GD(0.01), stop=until.steps(4), record={})
+    with pytest.raises(ArgumentError, match="record"):
+        run.draw()
 
 
 def test_sweeps_name_their_outcomes():

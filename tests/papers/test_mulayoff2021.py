@@ -11,9 +11,9 @@ import pytest
 import steppe
 from steppe.check import ArgumentError
 from steppe.networks import OneHidden
-from steppe.papers.mulayoff2021 import PAPER, theorems
+from steppe.papers.mulayoff2021 import PAPER, figures, theorems
 from steppe.papers.mulayoff2021.descent import COLUMNS, Descent, merged, network, points
-from steppe.papers.mulayoff2021.figures import FACTORS, FIG1, FIG3, LARGE, S_FIG3
+from steppe.papers.mulayoff2021.figures import FACTORS, LARGE
 from steppe.store import Store
 
 CLAIMS = {c.id: c for c in PAPER.claims}
@@ -189,7 +189,7 @@ def test_data_are_apart_and_the_same_every_time():
 
 def test_the_sizes_are_the_papers():
     """Supplement I: n 10, k 80, loss 1e-8; 200 step sizes on [1e-4, 0.5], warm-up 5e5; six factors, 100 each."""
-    fig1, fig3, init = (figure.runs["paper"] for figure in (FIG1, FIG3, S_FIG3))
+    fig1, fig3, init = (figure.runs["paper"] for figure in (figures.fig1, figures.fig3, figures.s_fig3))
     assert all((s.n, s.width, s.loss) == (10, 80, 1e-8) for s in (*fig1, *fig3, *init))
     rates = np.sort(np.concatenate([s.rates() for s in fig3]))
     np.testing.assert_allclose(rates, np.geomspace(1e-4, 0.5, 200), rtol=1e-12)

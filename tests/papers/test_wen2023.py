@@ -173,6 +173,17 @@ def test_eq_5_in_closed_form(d):
         assert explicit.measured(build(d), data.x, data.y)[0] == pytest.approx(2 * ((d + 1) / r2 + r2), rel=1e-13)
 
 
+@pytest.mark.parametrize("figure", TRAINED, ids=lambda f: f.id)
+def test_smaller_runs_are_named_in_the_title(figure):
+    """At smoke scale nets are narrower and trained for a shorter time: only the paper's own runs carry its name."""
+    titles = {}
+    for scale in ("smoke", "paper"):
+        run = stand_in(FINE, SHARP, spec=dataclasses.asdict(figure.runs[scale][0]))
+        titles[scale] = figure.show.numbers([run])["title"]
+    assert titles["smoke"].startswith(f"Stand-in for {titles['paper']}\nwidth {figure.runs['smoke'][0].width}, ")
+    assert titles["paper"].startswith("Fig. ")
+
+
 def test_numbers_of_a_figure():
     shown = curves("title", GOOD["fig4b"])
     assert shown["stages"] == [2]

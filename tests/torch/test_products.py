@@ -11,6 +11,9 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 from torch_nets import NETS, dense_hessian, net  # noqa: E402
 
+from steppe.torch._checked import forward_over_reverse  # noqa: E402
+from steppe.torch._products import loss  # noqa: E402
+
 CROSS = nn.CrossEntropyLoss()
 # Sums of at most some hundred terms through a few layers, in double precision.
 ROUNDING = 1e-11
@@ -201,6 +204,13 @@ def test_a_wrong_derivative_is_refused_and_located(function, trouble, dtype):
     model, _, data = with_function(function, dtype)
     with pytest.raises(ArgumentError, match=rf"parameter '0\.\w+': {trouble}"):
         steppe.measures.sharpness(steppe.torch.Problem(model, data, CROSS))
+
+
+def test_a_second_mode_of_autodiff():
+    """The check that it passes is no check if it is left out."""
+    _, _, p = problem("mlp")
+    v = np.random.default_rng(0).normal(size=p.w0.size)
+    near(forward_over_reverse(p, p.w0, loss, v), hessian(p)(v))
 
 
 def test_the_product_is_checked_once():

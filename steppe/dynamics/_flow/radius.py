@@ -10,7 +10,7 @@ from jax import Array
 # A product ∇²L v differentiates a gradient, which costs twice a gradient.
 GRADIENTS_PER_PRODUCT = 2
 
-# Lanczos stops at this relative change; a step later more precision would be lost again.
+# Lanczos stops at this relative change. The radius changes by as much in a step or two: more digits would be wasted.
 SETTLED = 0.03
 MOST_PRODUCTS = 12
 

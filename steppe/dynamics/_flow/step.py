@@ -23,10 +23,10 @@ PART = 0.5
 # Stiff components are gone once a settling step removes less than the share GONE of ‖g‖², or after MOST steps.
 GONE, MOST = 0.2, 10
 
-# The next step is at least 0.1 and at most 3 times as long. It aims at 0.85³ of the allowed error.
+# The next step is at least SHRINK and at most GROW times as long; it aims at AIM³ of the allowed error.
 AIM, SHRINK, GROW = 0.85, 0.1, 3.0
 
-# The error is relative to the distance from the start, or to this share of ‖w‖ if that is more.
+# The error is relative to the distance from the start, or to this share of ‖w‖ if that is larger.
 LEAST_WAY = 1e-2
 
 # An error below this many units of rounding is rounding.
@@ -38,7 +38,7 @@ ROUNDING = 8
 # of a kink.
 ORDER, BACK, SHORT = 1.5, -0.5, 2.0
 
-# After a kink was seen, the errors of this many steps count as those of kinks.
+# After a kink was seen, this many steps are judged as steps across a kink.
 HELD = 10
 
 # This many cuts in a row leave at most 1e-16 of the first try.
@@ -77,7 +77,7 @@ class State(NamedTuple):
     still: Array  # steps since the loss was at its least
     stuck: Array  # no step, however short, is possible
     horizon: Array  # the time at which the flow ends
-    kinked: Array  # the errors of this many next steps count as those of kinks
+    kinked: Array  # this many next steps are judged as steps across a kink
 
 
 def interpolate(before: Point, now: Point, t: Array) -> Array:
@@ -141,7 +141,7 @@ class Judgement(NamedTuple):
     error: Array
     accepted: Array
     next_h: Array
-    kinked: Array  # the errors of this many next steps count as those of kinks
+    kinked: Array  # this many next steps are judged as steps across a kink
 
 
 def unjudged(h: Array, kinked: Array, accepted: Array) -> Judgement:

@@ -1,7 +1,6 @@
 """Appendix F: two points under the logistic loss, and the errors of the max-margin and of the flattest classifier."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Shown
+from steppe.experiments import Finding, experiment
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.theory import printed, two_points
 from steppe.papers.conflicting_biases.theory.risks import mean, standard_error
@@ -148,58 +147,45 @@ def matrix(as_printed: bool) -> Finding:
 # How often both classifiers err, against ‖μ‖.
 
 
-@dataclass(frozen=True)
-class Classifiers(Experiment, kind="conflicting-biases/classifiers"):
+@experiment("conflicting-biases/classifiers")
+def classifiers(
+    checkpoint: Any, progress: Any, *, d: int = 10,
+    means: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0),
+    samples: int = 1_000_000, seed: int = 0,
+) -> Computed:  # fmt: skip
     """Errors of the max-margin and of the flattest classifier by Monte Carlo, for each m = ‖μ‖ in dimension d."""
-
-    d: int = 10
-    means: tuple[float, ...] = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
-    samples: int = 1_000_000
-    seed: int = 0
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        curves: dict[str, Any] = {"mean": np.array(self.means)}
-        for name, c in (("max_margin", MAX_MARGIN), ("min_sharpness", MIN_SHARPNESS)):
-            drawn = [
-                two_points.monte_carlo(self.d, m, c, samples=self.samples, key=self.seed + k)
-                for k, m in enumerate(self.means)
-            ]
-            curves |= {
-                name: np.array([e.value for e in drawn]),
-                f"{name}_error": np.array([standard_error(e) for e in drawn]),
-                f"{name}_exact": np.array([two_points.error(self.d, m, c) for m in self.means]),
-                f"{name}_printed": np.array([printed.large_mean_error(self.d, m, c) for m in self.means]),
-                f"{name}_projected": np.array([printed.projected_error(m, c) for m in self.means]),
-            }
-        return Computed(curves, {}, {"samples": self.samples})
+    curves: dict[str, Any] = {"mean": np.array(means)}
+    for name, c in (("max_margin", MAX_MARGIN), ("min_sharpness", MIN_SHARPNESS)):
+        drawn = [two_points.monte_carlo(d, m, c, samples=samples, key=seed + k) for k, m in enumerate(means)]
+        curves |= {
+            name: np.array([e.value for e in drawn]),
+            f"{name}_error": np.array([standard_error(e) for e in drawn]),
+            f"{name}_exact": np.array([two_points.error(d, m, c) for m in means]),
+            f"{name}_printed": np.array([printed.large_mean_error(d, m, c) for m in means]),
+            f"{name}_projected": np.array([printed.projected_error(m, c) for m in means]),
+        }
+    return Computed(curves, {}, {"samples": samples})
 
 
-def numbers_classifiers(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "appF", "errors of the max-margin and of the flattest classifier", figures.panels,
+    runs={"smoke": (classifiers(means=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), samples=50_000),), "paper": (classifiers(),)},
+)  # fmt: skip
+def app_f(entries: Sequence[Any]) -> dict[str, Any]:
     (entry,) = entries
     curves, panels = entry.curves, []
-    mean = curves["mean"].tolist()
     for name, title in (("max_margin", "max-margin, b = −½"), ("min_sharpness", "least sharpness, b = 0")):
-        seen = curves[name] > 0
-        panels.append(
-            {"x": "‖μ‖", "y": "expected error", "log": "y", "title": title, "legend": "lower left", "series": [
-                {"x": mean, "y": curves[f"{name}_exact"].tolist(), "kind": "line", "colour": "green",
-                 "label": "exact"},
-                {"x": curves["mean"][seen].tolist(), "y": curves[name][seen].tolist(), "kind": "points",
-                 "colour": "ink", "error": (2 * curves[f"{name}_error"][seen]).tolist(), "label": "Monte Carlo"},
-                {"x": mean, "y": curves[f"{name}_projected"].tolist(), "kind": "dashed", "colour": "blue",
-                 "label": "Φ(−(1−c)‖μ‖/√2)"},
-                {"x": mean, "y": curves[f"{name}_printed"].tolist(), "kind": "dotted", "colour": "red",
-                 "label": "as printed"},
-            ], "limits": {"y": [1e-7, 2]}}
-        )  # fmt: skip
+        m, seen = curves["mean"], curves[name] > 0
+        error = (2 * curves[f"{name}_error"][seen]).tolist()
+        series = [
+            figures.series(m, curves[f"{name}_exact"], "line", "green", "exact"),
+            figures.series(m[seen], curves[name][seen], "points", "ink", "Monte Carlo", error=error),
+            figures.series(m, curves[f"{name}_projected"], "dashed", "blue", "Φ(−(1−c)‖μ‖/√2)"),
+            figures.series(m, curves[f"{name}_printed"], "dotted", "red", "as printed"),
+        ]
+        panels.append({"x": "‖μ‖", "y": "expected error", "log": "y", "title": title, "legend": "lower left",
+                       "series": series, "limits": {"y": [1e-7, 2]}})  # fmt: skip
     return {"title": f"Appendix F · two points on the sphere, d = {entry.spec['d']}", "panels": panels}
-
-
-app_f = PAPER.figure(
-    "appF", "errors of the max-margin and of the flattest classifier",
-    runs={"smoke": (Classifiers(means=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), samples=50_000),), "paper": (Classifiers(),)},
-    show=Shown(numbers_classifiers, figures.panels),
-)  # fmt: skip
 
 
 @PAPER.misprint(

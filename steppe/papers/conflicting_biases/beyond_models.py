@@ -11,8 +11,11 @@ from steppe.experiments import Experiment, Finding, experiment
 from steppe.outcome import OUTCOMES
 from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, converged, even, example_of
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import Manifold, flattest, least_risk, other_models, risk
+from steppe.papers.conflicting_biases.theory import other_models
+from steppe.papers.conflicting_biases.theory.kkt import least_risk
+from steppe.papers.conflicting_biases.theory.manifold import Manifold, flattest
 from steppe.papers.conflicting_biases.theory.other_models import EDGE, ESCAPE, FOUR, SIGNS, two_cycle
+from steppe.papers.conflicting_biases.theory.risks import risk
 from steppe.store import Computed
 
 _COLOURS = ("blue", "orange", "green")

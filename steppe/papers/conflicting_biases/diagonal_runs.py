@@ -8,16 +8,10 @@ import numpy as np
 
 from steppe.experiments import Experiment
 from steppe.outcome import OUTCOMES
-from steppe.papers.conflicting_biases.theory import (
-    Manifold,
-    flow_end,
-    flow_limit,
-    flow_path,
-    least_norm,
-    least_risk,
-    least_sharpness,
-    risk,
-)
+from steppe.papers.conflicting_biases.theory.flow import flow_end, flow_limit, flow_path
+from steppe.papers.conflicting_biases.theory.kkt import least_risk
+from steppe.papers.conflicting_biases.theory.manifold import Manifold, least_norm, least_sharpness
+from steppe.papers.conflicting_biases.theory.risks import risk
 from steppe.store import Computed
 
 Algorithm = Literal["gd", "heavy-ball", "sam", "label-noise"]

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Finding, Shown
+from steppe.experiments import Finding
 from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, Example, converged, even, example_of
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import arc, kkt_points, risk
+from steppe.papers.conflicting_biases.theory.kkt import kkt_points
+from steppe.papers.conflicting_biases.theory.manifold import arc
+from steppe.papers.conflicting_biases.theory.risks import risk
 
 # Four rates below η_c and eight above, as in figure 16; in units of η₁.
 PLANES = DiagonalSweep((0.3, 0.55, 0.8, 0.95, 1.05, 1.15, 1.25, 1.37, 1.5, 1.65, 1.8, 2.0), iterates=800)
@@ -17,15 +19,14 @@ SMOKE, FULL = DiagonalSweep(even(0.2, 2.6, 121)), DiagonalSweep(even(0.2, 2.6, 9
 
 # Figure 4: four of the trajectories of figure 16, and the risk of figure 15.
 
-_FIGURE_4 = {
-    "b · flow-aligned": 0.55,
-    "c · past $\\eta_c$": 1.15,
-    "e · near the best": 1.37,
-    "f · too large": 1.8,
-}
+_FIGURE_4 = {"b · flow-aligned": 0.55, "c · past $\\eta_c$": 1.15, "e · near the best": 1.37, "f · too large": 1.8}
 
 
-def numbers_figure_4(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "fig4", "the diagonal network: trajectories and U-shaped risk", figures.diagonal,
+    runs={"smoke": (PLANES, SMOKE), "paper": (PLANES, FULL)},
+)  # fmt: skip
+def fig4(entries: Sequence[Any]) -> dict[str, Any]:
     plane_runs, sweep = entries
     rates = list(plane_runs.spec["rates"])
     planes = [plane(plane_runs, rates.index(rate), f"{name}: η = {rate:g} η₁") for name, rate in _FIGURE_4.items()]
@@ -39,14 +40,16 @@ def _risk_panel(entry: Any) -> dict[str, Any]:
     example, ends = example_of(entry), converged(entry)
     line = np.linspace(entry.spec["rates"][0], example.limit, 300)
     risks, span = example.risks(), [entry.spec["rates"][0], example.limit]
-    levels = (("norm", "least norm"), ("sharpness", "least sharpness"), ("optimal", "best on M"))
+    levels = (
+        ("norm", "least norm", "green"),
+        ("sharpness", "least sharpness", "blue"),
+        ("optimal", "best on M", "pink"),
+    )
     series = [
-        {"x": ends["rate"].tolist(), "y": ends["risk"].tolist(), "kind": "points", "colour": "red", "label": "GD"},
-        {"x": line.tolist(), "y": np.asarray(risk(example.at_sharpness(line))).tolist(), "kind": "dashed",
-         "colour": "ink", "label": "on M at S = 2/η"},
-        *({"x": span, "y": [risks[name]] * 2, "kind": "dotted", "colour": colour, "label": label}
-          for (name, label), colour in zip(levels, ("green", "blue", "pink"), strict=True)),
-    ]  # fmt: skip
+        figures.series(ends["rate"], ends["risk"], "points", "red", "GD"),
+        figures.series(line, risk(example.at_sharpness(line)), "dashed", "ink", "on M at S = 2/η"),
+        *(figures.series(span, [risks[name]] * 2, "dotted", colour, label) for name, label, colour in levels),
+    ]
     # Room for the legend above the curves.
     limits = {"y": [risks["optimal"] - 0.06, risks["sharpness"] + 0.24]}
     return {"x": "η/η₁", "y": "risk", "series": series, "legend": "upper left", "legend_columns": 2, "limits": limits}
@@ -84,13 +87,10 @@ def plane(entry: Any, k: int, title: str) -> dict[str, Any]:
     }
 
 
-fig4 = PAPER.figure(
-    "fig4", "the diagonal network: trajectories and U-shaped risk",
-    runs={"smoke": (PLANES, SMOKE), "paper": (PLANES, FULL)}, show=Shown(numbers_figure_4, figures.diagonal),
+@PAPER.claim(
+    "fig4-risks", "section 3", "The least norm has less risk than the least sharpness, and neither is the best of M.",
+    "R(M_ℓ1)/R(M_S) < 1",
 )  # fmt: skip
-
-
-@PAPER.claim("fig4-risks", "section 3", "R(M_ℓ1) < R(M_S), and neither is the best.", "ratio < 1")
 def order_of_risks() -> Finding:
     """R(M_ℓ1)/R(M_S), below 1, with R(M_G) below both."""
     risks = Example().risks()
@@ -100,7 +100,7 @@ def order_of_risks() -> Finding:
 
 @PAPER.claim(
     "fig4-u-shape", "Figure 4d", "The risk is U-shaped in η, least where 2/η is the sharpness of M_G.",
-    "ratio of rates 1 within 5%", needs=(fig4,),
+    "ratio of these two rates within 5% of 1", needs=(fig4,),
 )  # fmt: skip
 def u_shape(runs: Sequence[Any]) -> Finding:
     """The rate of least risk over the one at which 2/η is the sharpness of M_G; the risk there over the optimum."""
@@ -111,29 +111,30 @@ def u_shape(runs: Sequence[Any]) -> Finding:
     excess = float(c["risk"][best] / example.risks()["optimal"] - 1)
     ends = min(float(c["risk"][0]), float(c["risk"][-1])) / float(c["risk"][best])
     holds = abs(ratio - 1) < 0.05 and excess < 0.01 and ends > 1.1
-    return Finding(ratio, holds, f"risk {excess:.2%} above the optimum; both ends ≥ {ends:.2f} times the least")
+    return Finding(ratio, holds, f"risk {excess:.2%} above the optimum; both ends at least {ends:.2f} times the least")
 
 
-# Figure 15: sharpness, norm and risk of the end against the rate.
+# Figure 15: final sharpness, norm and risk against the rate.
 
 
-def numbers_figure_15(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "fig15", "final sharpness, norm and risk against the rate", figures.panels,
+    runs={"smoke": (SMOKE,), "paper": (FULL,)},
+)  # fmt: skip
+def fig15(entries: Sequence[Any]) -> dict[str, Any]:
     (entry,) = entries
     example, ends = example_of(entry), converged(entry)
     line = np.linspace(entry.spec["rates"][0], example.limit, 300)
-    predicted = example.at_sharpness(line)
-    rates = ends["rate"].tolist()
+    predicted = np.sum(example.at_sharpness(line) ** 2, axis=1)
     places = [{"at": example.critical(), "label": "$\\eta_c$"}]
     panels: list[dict[str, Any]] = [
-        {"x": "η/η₁", "y": "sharpness of the end", "places": places, "title": "a · sharpness", "series": [
-            {"x": rates, "y": ends["sharpness"].tolist(), "kind": "points", "colour": "blue", "label": "GD"},
-            {"x": line.tolist(), "y": (2 / line / example.unit).tolist(), "kind": "dashed", "colour": "ink",
-             "label": "2/η"},
+        {"x": "η/η₁", "y": "final sharpness", "places": places, "title": "a · sharpness", "series": [
+            figures.series(ends["rate"], ends["sharpness"], "points", "blue", "GD"),
+            figures.series(line, 2 / line / example.unit, "dashed", "ink", "2/η"),
         ], "limits": {"y": [0, 1.25 * float(np.max(ends["sharpness"]))]}},
-        {"x": "η/η₁", "y": "‖w²‖₁ of the end", "places": places, "title": "b · norm", "series": [
-            {"x": rates, "y": ends["norm"].tolist(), "kind": "points", "colour": "green", "label": "GD"},
-            {"x": line.tolist(), "y": np.sum(predicted**2, axis=1).tolist(), "kind": "dashed", "colour": "ink",
-             "label": "on M at S = 2/η"},
+        {"x": "η/η₁", "y": "final norm ‖w²‖₁", "places": places, "title": "b · norm", "series": [
+            figures.series(ends["rate"], ends["norm"], "points", "green", "GD"),
+            figures.series(line, predicted, "dashed", "ink", "on M at S = 2/η"),
         ]},
         _risk_panel(entry) | {"places": places, "title": "c · risk"},
     ]  # fmt: skip
@@ -141,20 +142,13 @@ def numbers_figure_15(entries: Sequence[Any]) -> dict[str, Any]:
     if diverged.any():
         first = float(ends["rate"].max())
         for panel in panels:
-            stretch = {"from": first, "to": example.limit, "label": "diverges", "colour": "red"}
-            panel["spans"] = [stretch]
+            panel["spans"] = [{"from": first, "to": example.limit, "label": "diverges", "colour": "red"}]
     return {"title": "Fig. 15 · where gradient descent ends, against its rate", "panels": panels}
 
 
-fig15 = PAPER.figure(
-    "fig15", "sharpness, norm and risk of the end against the rate",
-    runs={"smoke": (SMOKE,), "paper": (FULL,)}, show=Shown(numbers_figure_15, figures.panels),
-)  # fmt: skip
-
-
 @PAPER.claim(
-    "fig15-flow-aligned", "Figure 15", "Below η_c sharpness and norm of the end do not depend on η.", "spread < 2%",
-    needs=(fig15,),
+    "fig15-flow-aligned", "Figure 15", "Below η_c the final sharpness and norm do not depend on η.",
+    "relative spread < 2%", needs=(fig15,),
 )  # fmt: skip
 def flow_aligned(runs: Sequence[Any]) -> Finding:
     """The spread of sharpness and norm of the ends below 0.95 η_c, relative to their mean."""
@@ -164,7 +158,10 @@ def flow_aligned(runs: Sequence[Any]) -> Finding:
     return Finding(spread, spread < 0.02, f"{len(c['rate'])} rates")
 
 
-@PAPER.claim("fig15-critical", "Figure 15", "They change at η_c = 2/s_GF.", "ratio 1 within 3%", needs=(fig15,))
+@PAPER.claim(
+    "fig15-critical", "Figure 15", "The final sharpness begins to fall at η_c = 2/s_GF.",
+    "first such rate over η_c within 3% of 1", needs=(fig15,),
+)  # fmt: skip
 def critical(runs: Sequence[Any]) -> Finding:
     """The first rate whose end is 1% flatter than the flow's, over η_c = 2/s_GF."""
     (entry,) = runs
@@ -175,8 +172,8 @@ def critical(runs: Sequence[Any]) -> Finding:
 
 
 @PAPER.claim(
-    "fig15-tracks", "Figure 15a", "Above η_c the sharpness follows 2/η from below.", "median ratio > 0.95, all ≤ 1",
-    needs=(fig15,),
+    "fig15-tracks", "Figure 15a", "Above η_c the final sharpness follows 2/η from below.",
+    "S η/2: median > 0.95, all ≤ 1", needs=(fig15,),
 )  # fmt: skip
 def tracks(runs: Sequence[Any]) -> Finding:
     """The median of S/(2/η) over the rates above η_c that converge; none above 1."""
@@ -190,8 +187,8 @@ def tracks(runs: Sequence[Any]) -> Finding:
 
 
 @PAPER.claim(
-    "fig15-norm", "Figure 15b", "… and the norm grows as predicted on M at S = 2/η.", "median distance < 5%",
-    needs=(fig15,),
+    "fig15-norm", "Figure 15b", "Above η_c the norm grows as predicted, like that of the point of M with S = 2/η.",
+    "median relative distance < 5%", needs=(fig15,),
 )  # fmt: skip
 def norm_predicted(runs: Sequence[Any]) -> Finding:
     """The median relative distance of ‖w²‖₁ to its value on M at S = 2/η, above η_c; and the norm grows."""
@@ -205,8 +202,8 @@ def norm_predicted(runs: Sequence[Any]) -> Finding:
 
 
 @PAPER.claim(
-    "figH13-divergence", "appendix H.13", "Gradient descent diverges before all of M is sharper than 2/η.",
-    "last rate / limit < 1", needs=(fig15,),
+    "figH13-divergence", "appendix H.13", "Gradient descent diverges while some points of M are still stable.",
+    "largest rate that converges over the limit of M < 1", needs=(fig15,),
 )  # fmt: skip
 def diverges_early(runs: Sequence[Any]) -> Finding:
     """The last rate that converges over the limit of M."""
@@ -221,21 +218,19 @@ def diverges_early(runs: Sequence[Any]) -> Finding:
 _LETTERS = "abcdefghijkl"
 
 
-def numbers_figure_16(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "fig16", "twelve trajectories, flow-aligned to the edge of divergence", figures.planes,
+    runs={"smoke": (PLANES,), "paper": (PLANES,)},
+)  # fmt: skip
+def fig16(entries: Sequence[Any]) -> dict[str, Any]:
     (entry,) = entries
     planes = [plane(entry, k, f"{_LETTERS[k]} · η = {rate:g} η₁") for k, rate in enumerate(entry.spec["rates"])]
     title = "Fig. 16 · gradient descent in the plane of its two weights"
     return {"title": title, "columns": 4} | shared_plane(entry) | {"planes": planes}
 
 
-fig16 = PAPER.figure(
-    "fig16", "twelve trajectories, flow-aligned to the edge of divergence",
-    runs={"smoke": (PLANES,), "paper": (PLANES,)}, show=Shown(numbers_figure_16, figures.planes),
-)  # fmt: skip
-
-
 @PAPER.claim(
-    "fig16-better", "section 3", "All convergent trajectories past η_c generalise better than the least norm.",
+    "fig16-better", "section 3", "All trajectories above η_c that converge generalise better than the least norm.",
     "ratio of risks < 1", needs=(fig15, fig16),
 )  # fmt: skip
 def better_than_norm(rates: Sequence[Any], twelve: Sequence[Any]) -> Finding:
@@ -247,7 +242,7 @@ def better_than_norm(rates: Sequence[Any], twelve: Sequence[Any]) -> Finding:
     return Finding(float(ratios.max()), bool((ratios < 1).all()), detail)
 
 
-@PAPER.claim("fig16-kkt", "Figure 16", "The end is often close to a KKT point.", "distance < 0.1", needs=(fig16,))
+@PAPER.claim("fig16-kkt", "Figure 16", "Training often ends close to a KKT point.", "distance < 0.1", needs=(fig16,))
 def near_kkt(runs: Sequence[Any]) -> Finding:
     """The largest distance of an end to the KKT point with S = 2/η, for the rates at which such a point exists."""
     (entry,) = runs

@@ -46,7 +46,8 @@ _DRAWS, _STEPS = 20, 3
     "net-kernel-outputs", "appendix H.7",
     printed=("Kernel parameterisation: f = W_L h_L keeps the outputs at the start O(1) for every width.",
              "outputs at the start ∝ width^p, |p| < 0.15"),
-    corrected=("Kernel parameterisation: f = W_L h_L/√n_L does.", "outputs at the start ∝ width^p, |p| < 0.15"),
+    corrected=("Kernel parameterisation: f = W_L h_L/√n_L keeps the outputs at the start O(1) for every width.",
+               "outputs at the start ∝ width^p, |p| < 0.15"),
 )  # fmt: skip
 def outputs_of_kernel(as_printed: bool) -> Finding:
     """The power of the width with which the outputs of the kernel parameterisation grow at the start."""
@@ -68,7 +69,8 @@ def outputs_of_kernel(as_printed: bool) -> Finding:
     "net-mup-features", "appendix H.7",
     printed=("μP: with f = W_L h_L/√n_L features are learned at every width.",
              "features move ∝ width^p, |p| < 0.15"),
-    corrected=("μP: with f = W_L h_L/n_L and learning rates ∝ n they are.", "features move ∝ width^p, |p| < 0.15"),
+    corrected=("μP: with f = W_L h_L/n_L and learning rates ∝ n features are learned at every width.",
+               "features move ∝ width^p, |p| < 0.15"),
 )  # fmt: skip
 def features_of_mup(as_printed: bool) -> Finding:
     """The power of the width with which μP's features move in a few steps, at rates at which the outputs move by O(1).

@@ -8,15 +8,10 @@ import numpy as np
 
 from steppe.experiments import Finding
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import (
-    Manifold,
-    kkt_points,
-    least_risk,
-    least_sharpness,
-    multipliers,
-    printed,
-    risk,
-)
+from steppe.papers.conflicting_biases.theory import printed
+from steppe.papers.conflicting_biases.theory.kkt import kkt_points, least_risk, multipliers
+from steppe.papers.conflicting_biases.theory.manifold import Manifold, least_sharpness
+from steppe.papers.conflicting_biases.theory.risks import risk
 
 # A few operations on numbers of order 1 in double precision, some of them small differences.
 _ROUNDING = 1e-9
@@ -24,7 +19,7 @@ _SMALL = "difference at rounding"
 _DRAWS = 30
 
 
-@PAPER.claim("lemE.1-risk", "Lemma E.1", "R(w) = ½‖w‖₄⁴ − ‖w‖² + ½(d + 1).", _SMALL)
+@PAPER.claim("lemE.1-risk", "Lemma E.1", "The risk is R(w) = ½‖w‖₄⁴ − ‖w‖² + ½(d + 1).", _SMALL)
 def risk_formula() -> Finding:
     """½‖w‖₄⁴ − ‖w‖² + ½(d + 1) against the expectation by Gauss-Hermite, exact for a square of linear forms."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(3)
@@ -168,7 +163,7 @@ def tied_support(as_printed: bool) -> Finding:
 @PAPER.misprint(
     "lemE.1-tied", "Lemma E.1, Eq. 14",
     printed=("For x = α1, w from any (λ ≥ 0, ν) with Eq. 14 is a KKT point.", "S ≤ 2/η"),
-    corrected=("For x = α1, it is one only if 2ηαy ≤ 1, because S = 4αy on all of M.", "S ≤ 2/η"),
+    corrected=("For x = α1, w with Eq. 14 is a KKT point only if 2ηαy ≤ 1, because S = 4αy on all of M.", "S ≤ 2/η"),
 )  # fmt: skip
 def tied_infeasible(as_printed: bool) -> Finding:
     """x = α1: the sharpness of the points of Eq. 14 over the bound 2/η; at a KKT point it is at most 1."""

@@ -8,13 +8,13 @@ import numpy as np
 
 from steppe.experiments import Finding
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import (
+from steppe.papers.conflicting_biases.theory import printed
+from steppe.papers.conflicting_biases.theory.manifold import (
     Manifold,
     eighth_sharpness,
     half_norm,
     least_norm,
     least_sharpness,
-    printed,
 )
 
 # Sums and products of a few numbers of order 1 in double precision.
@@ -129,11 +129,12 @@ def necessary(as_printed: bool, which: str) -> Finding:
 PAPER.misprint(
     "prop3.2-norm-signs", "Proposition 3.2 i, Lemma D.1 i",
     printed=("For x of any signs the least norm is supported where |xᵢ| is largest.", "in every example"),
-    corrected=("… where xᵢ is largest in modulus among the entries with the sign of y.", "in every example"),
+    corrected=("For x of any signs the least norm is supported where |xᵢ| is largest among the entries with y's sign.",
+               "in every example"),
 )(partial(necessary, which="norm"))  # fmt: skip
 PAPER.claim(
     "prop3.2-sharpness", "Proposition 3.2 ii, Eq. 7",
-    "For any x the least sharpness is supported where xᵢ is smallest in modulus among the entries with the sign of y.",
+    "For any x the least sharpness is supported where |xᵢ| is smallest among the entries with y's sign.",
     "in every example",
 )(partial(necessary, False, "sharpness"))  # fmt: skip
 
@@ -147,10 +148,7 @@ def sufficient() -> Finding:
     rng, worst = np.random.default_rng(4), 0.0
     for x, y in examples(_DRAWS, positive=True, key=4):
         m = Manifold(x, y)
-        for extreme, measure in (
-            (least_norm(x, y), lambda w: np.sum(w**2)),
-            (least_sharpness(x, y), m.sharpness),
-        ):
+        for extreme, measure in ((least_norm(x, y), lambda w: np.sum(w**2)), (least_sharpness(x, y), m.sharpness)):
             w = np.zeros(len(x))
             w[extreme.support] = rng.normal(size=len(extreme.support))
             worst = max(worst, abs(float(measure(m.onto(w))) / extreme.value - 1))

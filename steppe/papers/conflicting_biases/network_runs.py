@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from steppe.outcome import Outcome
     from steppe.rates import Critical, Descent, Sweep
 
-# A sweep of at most this many steps a run is made in one process: starting more processes would take longer.
+# A sweep of at most this many steps per run is computed in one process: starting more would take longer.
 _FEW_STEPS = 5_000
 
 # The error tolerance of the flow. With 1e-2 s_GF of MNIST-5k is off by 1.7%, and the grids and verdicts depend on it.
@@ -80,7 +80,8 @@ class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
     """Gradient descent at all rates of a row's grids, or at these `multiples` of η_c alone, measured at each goal.
 
     The columns `lr`, `goal` and so on are those of `steppe.rates.Sweep.ends`; those of the flow are in the result.
-    Its parts are the flow and the descents: it decides which are missing, and composes them.
+    A long sweep is composed of runs that are stored one by one: the flow, and one descent for each rate. `missing` says
+    which of them are still to be computed.
     """
 
     precision = "float32"
@@ -149,7 +150,7 @@ class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
 
 
 class _Finished:
-    """The finished descents of one sweep, in the form that `steppe.rates.sweep` asks for."""
+    """The finished descents of one sweep, as the runner that `steppe.rates.sweep` calls."""
 
     together = True
 
@@ -162,7 +163,7 @@ class _Finished:
         return self.spec.descent(lr, last.time if last.outcome == "reached" else 0.0)
 
     def absent(self) -> list[float]:
-        """The rates that are needed next and are not finished. A plan depends on outcomes alone: it is replayed."""
+        """The rates to compute next. A plan depends on outcomes alone, so it is replayed from the finished runs."""
         from steppe.rates import Plan
 
         rates = self.spec.rates(self.critical)

@@ -12,9 +12,7 @@ from steppe.papers.conflicting_biases.table_1 import Architecture, Data, Row, Se
 _RTOL: Mapping[Architecture, float] = {"vit": 1e-3, "resnet": 1e-3}
 # Rows whose grids would take a day at the paper's scale (500,000 steps of 13 GFLOP, a fourth of them at the smallest
 # rate): some rates of the fine grid, and some up to divergence.
-_THINNED: Mapping[str, tuple[float, ...]] = {
-    "fcn-tanh-cifar-10-5k-mse-0.1": (0.75, 1.0, 1.5, 2.0, 3.0, 8.0, 16.0),
-}
+_THINNED: Mapping[str, tuple[float, ...]] = {"fcn-tanh-cifar-10-5k-mse-0.1": (0.75, 1.0, 1.5, 2.0, 3.0, 8.0, 16.0)}
 
 # Laptop: width and depth. An FCN keeps a quarter of its width, so that wide stays wide and deep stays deep.
 _LAPTOP: Mapping[Architecture, tuple[int, int]] = {
@@ -36,11 +34,11 @@ _LAPTOP_CIFAR = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 
 _LAPTOP_LARGE, _LARGE_GOAL = (0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0), 0.3
 # With ten times the width a step takes ten times as long: half of the examples, fewer rates.
 _WIDE, _LAPTOP_WIDE, _WIDE_EXAMPLES = 300, (0.75, 1.0, 1.25, 1.5, 2.0, 4.0, 8.0), 500
-# The cost of products with ∇²L over that of the gradients. A run of a hundred short steps needs many products, or
-# nothing is measured on the way; with long steps they would take an hour.
+# The cost of products with ∇²L over that of the gradients. A run of a hundred short steps needs many products, to be
+# measured at all before its end; for a run with slow steps that many products would take an hour.
 _LAPTOP_SHARE: Mapping[Architecture, float] = {"fcn": 2.0, "resnet": 0.2}
 
-# Smoke: the same.
+# Smoke: width and depth.
 _SMOKE: Mapping[Architecture, tuple[int, int]] = {
     "cnn": (8, 2), "cnn-bn": (4, 2), "resnet": (4, 1), "vit": (16, 1), "transformer": (16, 1),
 }  # fmt: skip
@@ -90,7 +88,7 @@ def smoke_spec(setting: Setting, *, all_sharpness: bool = False) -> NetworkSweep
     """A setting of the paper as a sweep of seconds."""
     squares, fcn = setting.loss == "half_mse", setting.architecture == "fcn"
     goals = _SMOKE_GOALS.get(setting.architecture, (0.1, 0.03) if squares else (0.3, 0.1))
-    # With cross-entropy an FCN takes about fifty steps: many products, or nothing is measured on the way.
+    # With cross-entropy an FCN takes about fifty steps: without many products nothing is measured before the end.
     share = 4.0 if fcn and not squares else 1.0
     return NetworkSweep(
         _smoke(setting), goals, share=share, patience=4.0, steps=5_000, all_sharpness=all_sharpness,

@@ -1,20 +1,24 @@
 """Proposition E.2 and appendix E.1: the expected risk of three algorithms that see one example."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Shown
+from steppe.experiments import Finding, experiment
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import Folded, LogNormal, min_norm, min_risk, min_sharpness, printed
+from steppe.papers.conflicting_biases.theory import printed
 from steppe.papers.conflicting_biases.theory.risks import (
+    Folded,
+    LogNormal,
     log_rate,
     mean,
+    min_norm,
     min_norm_error,
+    min_risk,
+    min_sharpness,
     min_sharpness_error,
     ratios_to_max,
     single_entry_risk,
@@ -113,58 +117,52 @@ def optimal_formula() -> Finding:
 # Appendix E.1, the folded Gaussian: the expected error of the least norm is finite, that of the least sharpness not.
 
 
-@dataclass(frozen=True)
-class FoldedErrors(Experiment, kind="conflicting-biases/folded"):
+@experiment("conflicting-biases/folded")
+def folded_errors(
+    checkpoint: Any, progress: Any, *, n: int = 2, samples: int = 1_000_000,
+    deltas: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003), seed: int = 0,
+) -> Computed:  # fmt: skip
     """Monte Carlo against the exact integrals, in n dimensions; for the least sharpness only over x_min > δ."""
-
-    n: int = 2
-    samples: int = 1_000_000
-    deltas: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
-    seed: int = 0
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        law = Folded(self.n)
-        moments = law.moments()
-        x, y = law(np.random.default_rng(self.seed), self.samples)
-        norm = mean(moments.risk(min_norm(x, y)))
-        flat = moments.risk(min_sharpness(x, y))
-        # The best u is 1, with risk 0, for every draw: a few draws show it.
-        best = mean(moments.risk(min_risk(x[:1000], y[:1000], moments)))
-        drawn = [mean(np.where(x.min(axis=1) > delta, flat, 0)) for delta in self.deltas]
-        curves = {
-            "delta": np.array(self.deltas),
-            "drawn": np.array([e.value for e in drawn]),
-            "drawn_error": np.array([standard_error(e) for e in drawn]),
-            "exact": np.array([min_sharpness_error(self.n, delta) for delta in self.deltas]),
-            "asymptote": np.array([square_rate(self.n) / (2 * delta) for delta in self.deltas]),
-        }
-        result = {
-            "norm": norm.value,
-            "norm_error": standard_error(norm),
-            "norm_exact": min_norm_error(self.n),
-            "best": best.value,
-        }
-        return Computed(curves, {}, result)
+    law = Folded(n)
+    moments = law.moments()
+    x, y = law(np.random.default_rng(seed), samples)
+    norm = mean(moments.risk(min_norm(x, y)))
+    flat = moments.risk(min_sharpness(x, y))
+    # The best u is 1, with risk 0, for every draw: a few draws show it.
+    best = mean(moments.risk(min_risk(x[:1000], y[:1000], moments)))
+    drawn = [mean(np.where(x.min(axis=1) > delta, flat, 0)) for delta in deltas]
+    curves = {
+        "delta": np.array(deltas),
+        "drawn": np.array([e.value for e in drawn]),
+        "drawn_error": np.array([standard_error(e) for e in drawn]),
+        "exact": np.array([min_sharpness_error(n, delta) for delta in deltas]),
+        "asymptote": np.array([square_rate(n) / (2 * delta) for delta in deltas]),
+    }
+    result = {"norm": norm.value, "norm_error": standard_error(norm), "norm_exact": min_norm_error(n)}
+    return Computed(curves, {}, result | {"best": best.value})
 
 
-def numbers_folded(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "propE2", "expected errors on the folded Gaussian", figures.panels,
+    runs={"smoke": tuple(folded_errors(n=n, samples=50_000) for n in (2, 3, 5)),
+          "paper": tuple(folded_errors(n=n) for n in (2, 3, 5))},
+)  # fmt: skip
+def prop_e2(entries: Sequence[Any]) -> dict[str, Any]:
     series: list[dict[str, Any]] = []
     for entry, colour in zip(entries, ("blue", "orange", "green"), strict=True):
-        curves, n = entry.curves, entry.spec["n"]
-        inverse = (1 / curves["delta"]).tolist()
+        curves = entry.curves
+        inverse, error = 1 / curves["delta"], (2 * curves["drawn_error"]).tolist()
         series += [
-            {"x": inverse, "y": curves["exact"].tolist(), "kind": "line", "colour": colour, "label": f"n = {n}, exact"},
-            {"x": inverse, "y": curves["drawn"].tolist(), "kind": "points", "colour": colour,
-             "error": (2 * curves["drawn_error"]).tolist()},
-            {"x": inverse, "y": curves["asymptote"].tolist(), "kind": "dotted", "colour": colour},
-        ]  # fmt: skip
+            figures.series(inverse, curves["exact"], "line", colour, f"n = {entry.spec['n']}, exact"),
+            figures.series(inverse, curves["drawn"], "points", colour, error=error),
+            figures.series(inverse, curves["asymptote"], "dotted", colour),
+        ]
     n = [e.spec["n"] for e in entries]
+    exact, found, error = ([e.result[name] for e in entries] for name in ("norm_exact", "norm", "norm_error"))
     norm = [
-        {"x": n, "y": [e.result["norm_exact"] for e in entries], "kind": "line", "colour": "green",
-         "label": "least norm, exact"},
-        {"x": n, "y": [e.result["norm"] for e in entries], "kind": "points", "colour": "ink",
-         "error": [2 * e.result["norm_error"] for e in entries], "label": "Monte Carlo ± 2 s.e."},
-    ]  # fmt: skip
+        figures.series(n, exact, "line", "green", "least norm, exact"),
+        figures.series(n, found, "points", "ink", "Monte Carlo ± 2 s.e.", error=[2 * e for e in error]),
+    ]
     return {
         "title": "Proposition E.2 · one example of a folded Gaussian",
         "panels": [
@@ -173,14 +171,6 @@ def numbers_folded(entries: Sequence[Any]) -> dict[str, Any]:
             {"x": "dimension n", "y": "expected error", "series": norm, "title": "least norm"},
         ],
     }  # fmt: skip
-
-
-prop_e2 = PAPER.figure(
-    "propE2", "expected errors on the folded Gaussian",
-    runs={"smoke": tuple(FoldedErrors(n, samples=50_000) for n in (2, 3, 5)),
-          "paper": tuple(FoldedErrors(n) for n in (2, 3, 5))},
-    show=Shown(numbers_folded, figures.panels),
-)  # fmt: skip
 
 
 @PAPER.claim(

@@ -198,8 +198,10 @@ def _row(line: str) -> Row:
     model, data, loss, seeds, goal, mark, figures = (cell.strip() for cell in line.split("|"))
     kind, _, size = model.partition(" ")
     seed, _, scale = seeds.partition(" x")
-    setting = _sized(_setting(kind, data, loss), size)
-    setting = replace(setting, seed=int(seed), scale=float(scale or 1))
+    setting = replace(_setting(kind, data, loss), seed=int(seed), scale=float(scale or 1))
+    if size:
+        width, depth = map(int, size.split("x"))
+        setting = replace(setting, width=width, depth=depth)
     parts = [model.replace(" ", "-"), data, loss, goal] + ([] if seeds == "43" else [seeds.replace(" ", "-")])
     return Row("-".join(parts), setting, float(goal), mark, tuple(figures.split()))
 
@@ -222,10 +224,3 @@ def _setting(kind: str, data: str, loss: str) -> Setting:
         activation="tanh" if activation == "tanh" else "relu", width=width, depth=depth,
         parameterisation="mup" if head == "mup" else "kernel" if head == "kernel" else "standard",
     )  # fmt: skip
-
-
-def _sized(setting: Setting, size: str) -> Setting:
-    if not size:
-        return setting
-    width, depth = size.split("x")
-    return replace(setting, width=int(width), depth=int(depth))

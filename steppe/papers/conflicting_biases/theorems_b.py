@@ -1,46 +1,32 @@
 """Theorems B.1 and B.2: the flow from a small start ends near the least norm; no limit is sharper than 2/η."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Shown
+from steppe.experiments import Finding, experiment
 from steppe.papers.conflicting_biases.diagonal_runs import Example
 from steppe.papers.conflicting_biases.paper import PAPER
-from steppe.papers.conflicting_biases.theory import (
-    Manifold,
-    arc,
-    excess_rate,
-    flattest,
-    flow_limit,
-    least_sharpness,
-)
+from steppe.papers.conflicting_biases.theory.flow import excess_rate, flow_limit
+from steppe.papers.conflicting_biases.theory.manifold import Manifold, arc, flattest, least_sharpness
 from steppe.store import Computed
 
 # Theorem B.1.
 
 
-@dataclass(frozen=True)
-class FlowBias(Experiment, kind="conflicting-biases/flow-bias"):
+@experiment("conflicting-biases/flow-bias")
+def flow_ends(
+    checkpoint: Any, progress: Any, *, x: tuple[float, ...] = (1.0, 0.4), y: float = 0.66, depth: int = 2,
+    smallest: float = 1e-6, count: int = 25,
+) -> Computed:  # fmt: skip
     """ε(α) = ‖w_∞^L‖₁ − min for each scale α of the start, by the closed form of the flow."""
-
-    x: tuple[float, ...] = (1.0, 0.4)
-    y: float = 0.66
-    depth: int = 2
-    smallest: float = 1e-6
-    count: int = 25
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        alphas = np.logspace(np.log10(self.smallest), -0.5, self.count)
-        x = np.asarray(self.x)
-        ends = np.stack([flow_limit(x, self.y, a, depth=self.depth) for a in alphas])
-        least = self.y / x.max()
-        # ‖w^L‖₁ − y/x_max = Σ uᵢ(1 − xᵢ/x_max) on M avoids the difference of two nearly equal numbers.
-        excess = np.abs(ends) ** self.depth @ (1 - x / x.max())
-        return Computed({"alpha": alphas, "excess": excess}, {"w": ends}, {"least": least})
+    alphas, point = np.logspace(np.log10(smallest), -0.5, count), np.asarray(x)
+    ends = np.stack([flow_limit(point, y, a, depth=depth) for a in alphas])
+    # ‖w^L‖₁ − y/x_max = Σ uᵢ(1 − xᵢ/x_max) on M avoids the difference of two nearly equal numbers.
+    excess = np.abs(ends) ** depth @ (1 - point / point.max())
+    return Computed({"alpha": alphas, "excess": excess}, {"w": ends}, {"least": y / point.max()})
 
 
 def exponent(entry: Any) -> float:
@@ -49,7 +35,13 @@ def exponent(entry: Any) -> float:
     return excess_rate(x) if depth == 2 else float(depth)
 
 
-def numbers_bias(entries: Sequence[Any]) -> dict[str, Any]:
+_ENDS = (flow_ends(), flow_ends(x=(1.0, 0.8)), flow_ends(x=(1.0, 0.6, -0.3)), flow_ends(depth=3), flow_ends(depth=4))
+
+
+@PAPER.plot(
+    "thmB1", "the norm of the flow's end as the start shrinks", figures.panels, runs={"smoke": _ENDS, "paper": _ENDS}
+)
+def thm_b1(entries: Sequence[Any]) -> dict[str, Any]:
     panels: list[dict[str, Any]] = []
     groups = (
         ("two layers, three inputs", [e for e in entries if e.spec["depth"] == 2]),
@@ -61,26 +53,18 @@ def numbers_bias(entries: Sequence[Any]) -> dict[str, Any]:
             alpha, excess = entry.curves["alpha"], entry.curves["excess"]
             p = exponent(entry)
             name = f"x = {tuple(entry.spec['x'])}" if title[0] == "t" else f"L = {entry.spec['depth']}"
-            series.append({"x": alpha.tolist(), "y": excess.tolist(), "kind": "points", "colour": colour,
-                           "label": f"{name}: ∝ α^{p:.3g}"})  # fmt: skip
+            series.append(figures.series(alpha, excess, "points", colour, f"{name}: ∝ α^{p:.3g}"))
             line = excess[0] * (alpha / alpha[0]) ** p
             shown = line < 3 * np.max(excess)
-            series.append({"x": alpha[shown].tolist(), "y": line[shown].tolist(), "kind": "dashed", "colour": colour})
+            series.append(figures.series(alpha[shown], line[shown], "dashed", colour))
         panels.append({"x": "scale α of the start", "y": "‖w^L‖₁ of the flow's end − least", "log": "xy",
                        "title": title, "series": series})  # fmt: skip
     return {"title": "Theorem B.1 · the flow from a small start ends near the least norm", "panels": panels}
 
 
-_BIASES = (FlowBias(), FlowBias(x=(1.0, 0.8)), FlowBias(x=(1.0, 0.6, -0.3)), FlowBias(depth=3), FlowBias(depth=4))
-thm_b1 = PAPER.figure(
-    "thmB1", "the norm of the flow's end as the start shrinks",
-    runs={"smoke": _BIASES, "paper": _BIASES}, show=Shown(numbers_bias, figures.panels),
-)  # fmt: skip
-
-
 @PAPER.claim(
-    "thmB.1", "Theorem B.1", "The flow from α1 ends within ε(α) of the least norm, ε falling to 0 with α.",
-    "exponent 2(1 − x₂/x_max), or L, within 2%", needs=(thm_b1,),
+    "thmB.1", "Theorem B.1", "The flow from α1 ends within ε(α) of the least norm, and ε falls to 0 with α.",
+    "exponent of ε within 2% of 2(1 − x₂/x_max), or of L", needs=(thm_b1,),
 )  # fmt: skip
 def flow_bias(runs: Sequence[Any]) -> Finding:
     """The exponent of ε(α) over the last decades against 2(1 − x₂/x_max), or L: the largest relative difference."""
@@ -118,55 +102,49 @@ def flow_closed_form() -> Finding:
 # Theorem B.2.
 
 
-@dataclass(frozen=True)
-class Stability(Experiment, kind="conflicting-biases/stability"):
+@experiment("conflicting-biases/stability")
+def random_starts(
+    checkpoint: Any, progress: Any, *, d: int = 3, depth: int = 2, examples: int = 10, runs: int = 400,
+    steps: int = 20_000, seed: int = 0,
+) -> Computed:  # fmt: skip
     """Gradient descent on `examples` random (x, y), x of any sign: where do `runs` starts w₀ ~ N(0, 1) end?
 
     The rates are random too, up to the limit of M.
     """
+    import jax.numpy as jnp
 
-    d: int = 3
-    depth: int = 2
-    examples: int = 10
-    runs: int = 400
-    steps: int = 20_000
-    seed: int = 0
+    from steppe import until
+    from steppe.dynamics import GD, run_many
+    from steppe.networks import diagonal_problem
 
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        import jax.numpy as jnp
-
-        from steppe import until
-        from steppe.dynamics import GD, run_many
-        from steppe.networks import diagonal_problem
-
-        rng = np.random.default_rng(self.seed)
-        columns: dict[str, list[Any]] = {"limit": [], "sharpness": [], "started": [], "converged": [], "diverged": []}
-        for _ in range(self.examples):
-            x = rng.normal(size=self.d)
-            y = abs(rng.normal()) * np.sign(x[np.argmax(np.abs(x))])
-            manifold = Manifold(x, y, self.depth)
-            least = (
-                least_sharpness(x, y).value
-                if self.depth == 2
-                else float(manifold.sharpness(flattest(x, y, self.depth)))
-            )
-            lr = 2 / least * rng.uniform(0.02, 1.2, self.runs)
-            starts = rng.normal(size=(self.runs, self.d))
-            problem = diagonal_problem(x, y, depth=self.depth)
-            stop = until.loss(1e-26) | until.steps(self.steps)
-            ends = run_many(problem, GD(jnp.asarray(lr)), starts, stop=stop)
-            converged = ends.ended("reached")
-            limits = np.where(converged[:, None], ends.w, 1.0)
-            columns["limit"].append(2 / lr)
-            columns["sharpness"].append(np.where(converged, manifold.sharpness(limits), np.nan))
-            columns["started"].append(manifold.operator_norm(starts))
-            columns["converged"].append(converged)
-            columns["diverged"].append(ends.ended("diverged"))
-        curves = {name: np.concatenate(parts) for name, parts in columns.items()}
-        return Computed(curves, {}, {"converged": int(curves["converged"].sum()), "runs": len(curves["limit"])})
+    rng = np.random.default_rng(seed)
+    columns: dict[str, list[Any]] = {"limit": [], "sharpness": [], "started": [], "converged": [], "diverged": []}
+    for _ in range(examples):
+        x = rng.normal(size=d)
+        y = abs(rng.normal()) * np.sign(x[np.argmax(np.abs(x))])
+        manifold = Manifold(x, y, depth)
+        least = least_sharpness(x, y).value if depth == 2 else float(manifold.sharpness(flattest(x, y, depth)))
+        lr = 2 / least * rng.uniform(0.02, 1.2, runs)
+        starts = rng.normal(size=(runs, d))
+        stop = until.loss(1e-26) | until.steps(steps)
+        ends = run_many(diagonal_problem(x, y, depth=depth), GD(jnp.asarray(lr)), starts, stop=stop)
+        converged = ends.ended("reached")
+        limits = np.where(converged[:, None], ends.w, 1.0)
+        columns["limit"].append(2 / lr)
+        columns["sharpness"].append(np.where(converged, manifold.sharpness(limits), np.nan))
+        columns["started"].append(manifold.operator_norm(starts))
+        columns["converged"].append(converged)
+        columns["diverged"].append(ends.ended("diverged"))
+    curves = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return Computed(curves, {}, {"converged": int(curves["converged"].sum()), "runs": len(curves["limit"])})
 
 
-def numbers_stability(entries: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "thmB2", "sharpness of the limits of gradient descent against 2/η", figures.panels,
+    runs={"smoke": tuple(random_starts(depth=depth, examples=3, runs=200, steps=5_000) for depth in (2, 3)),
+          "paper": (random_starts(), random_starts(depth=3))},
+)  # fmt: skip
+def thm_b2(entries: Sequence[Any]) -> dict[str, Any]:
     panels = []
     for entry in entries:
         curves = entry.curves
@@ -176,20 +154,11 @@ def numbers_stability(entries: Sequence[Any]) -> dict[str, Any]:
         panels.append(
             {"x": "2/η", "y": "sharpness of the limit", "log": "xy",
              "title": f"L = {entry.spec['depth']}: {done.sum()} of {len(done)} runs converged", "series": [
-                {"x": limit.tolist(), "y": np.maximum(sharpness, 1e-3 * limit).tolist(), "kind": "points",
-                 "colour": "blue", "label": "gradient descent"},
-                {"x": ends, "y": ends, "kind": "dashed", "colour": "ink", "label": "sharpness = 2/η"},
+                figures.series(limit, np.maximum(sharpness, 1e-3 * limit), "points", "blue", "gradient descent"),
+                figures.series(ends, ends, "dashed", "ink", "sharpness = 2/η"),
             ]}
         )  # fmt: skip
     return {"title": "Theorem B.2 · no limit is sharper than 2/η", "panels": panels}
-
-
-thm_b2 = PAPER.figure(
-    "thmB2", "sharpness of the limits of gradient descent against 2/η",
-    runs={"smoke": tuple(Stability(depth=depth, examples=3, runs=200, steps=5_000) for depth in (2, 3)),
-          "paper": (Stability(), Stability(depth=3))},
-    show=Shown(numbers_stability, figures.panels),
-)  # fmt: skip
 
 
 @PAPER.claim(
@@ -227,7 +196,7 @@ def stability_exception() -> Finding:
     "thmB.2-conditions", "section 3",
     printed=("The conditions of Theorem B.2 hold in the paper's study: 1/η is no eigenvalue of ∇²L on M.",
              "for every rate"),
-    corrected=("They hold iff η is not in [1/S_max, 1/S_min].", "for every rate"),
+    corrected=("The conditions of Theorem B.2 hold iff η is not in [1/S_max, 1/S_min].", "for every rate"),
 )  # fmt: skip
 def stability_conditions(as_printed: bool) -> Finding:
     """The share of rates up to the limit of M for which 1/η is no eigenvalue of ∇²L at any stationary point."""

@@ -1,7 +1,7 @@
-"""The one experiment of mulayoff2021: gradient descent with many step sizes from one start, and its minima measured.
+"""The experiment of mulayoff2021: gradient descent with many step sizes from one start, and its minima measured.
 
-The supplement leaves open, and we choose: the data (`points`), the seeds, the factors of the initialisation in figures
-1 and 3, the warm-up in the experiment on initialisation, and when a run is given up. `figures` says why.
+The supplement leaves some choices open, which are ours: the data (`points`), the seeds, the scale of the initialisation
+in figures 1 and 3, the warm-up in the experiment on initialisation, and when a run is given up. `figures` says why.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,9 +39,9 @@ COLUMNS = (
 class Descent(Experiment, kind="mulayoff2021/descent"):
     """`count` step sizes, log-spaced on [low, high]; this run computes every `parts`-th of them, starting at `part`.
 
-    A net of `width` neurons starts at PyTorch's initialisation times `scale` and fits n points until the loss
-    (1/2n) Σ (f − y)² is at most `loss`. The step size grows linearly over `warmup` steps. It is multiplied by `factor`
-    when the loss is first below `below`.
+    A net of `width` neurons starts at PyTorch's initialisation times `scale` and is trained on n points until the loss
+    (1/2n) Σ (f − y)² is at most `loss`. The step size grows linearly over `warmup` steps, and is multiplied by `factor`
+    when the loss first falls below `below`.
     """
 
     scale: float
@@ -103,8 +103,8 @@ class Descent(Experiment, kind="mulayoff2021/descent"):
 def points(n: int, *, reach: float, gap: float, spread: float, seed: int) -> tuple[Any, Any]:
     """x sorted, uniform on [−reach, reach] given that neighbours are at least `gap` apart; y normal, times `spread`.
 
-    The paper only says "random". With close neighbours of unlike y gradient descent never ends, whatever its step size:
-    hence the gap.
+    The paper only says "random". Without the gap, close neighbours with different y would keep gradient descent from
+    converging, whatever its step size.
     """
     n = check.integer("n", n, minimum=1)
     reach, gap = check.number("reach", reach, above=0.0), check.number("gap", gap, minimum=0.0)
@@ -148,7 +148,7 @@ def measured(params: Mapping[str, Any], x: Any, lr: float) -> dict[str, float]:
         "upper_sharpness_most": upper.upper,
         "entry": entry,
         "theorem_2": theory.theorem_2(lr, entry, modes.crowd, len(inputs)),
-        "excursion": theory.excursion(modes, lr, starts=8, steps=100).worst,
+        "excursion": theory.excursion(modes, lr, starts=8, steps=100),
     }
     return {name: float(values[name]) for name in COLUMNS}
 

@@ -1,48 +1,30 @@
 """The figures of mulayoff2021 with their claims: larger steps lead to smoother functions and flatter minima.
 
-Our choices, which the supplement leaves open. In figure 1 the start must lie between the two limits 2/η, or else
-tripling η would change nothing: factor 20; since it depends on the data, five seeds are run. In figure 3 the start must
-be sharper than 2/η for nearly all step sizes, or else they all end at one minimum: factor 30. In the experiment on
-initialisation most runs from moderate starts would converge during a warm-up of 5·10⁵ steps: 5·10⁴ steps avoid that.
+The supplement leaves some choices open. Figure 1: the sharpness at the start must lie between the two limits 2/η,
+otherwise tripling η would change nothing; we scale the initialisation by 20 and run five seeds, because this depends on
+the data. Figure 3: the start must be sharper than 2/η for nearly all step sizes, otherwise all runs end at one minimum;
+we scale by 30. Six initialisations: with a warm-up of 5·10⁵ steps most runs from moderate starts would converge during
+the warm-up; we take 5·10⁴ steps.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Finding, Scale, Shown
+from steppe.experiments import Finding, Scale
 from steppe.papers.mulayoff2021.descent import PAPER, Descent, function, merged
-
-Check = Callable[[Sequence[Any]], Finding]
 
 
 def all_parts(spec: Descent) -> tuple[Descent, ...]:
-    """The experiment as parts that several cores share and that can be resumed one by one."""
+    """The experiment in parts, which run in parallel and are resumed one by one."""
     return tuple(replace(spec, part=k) for k in range(spec.parts))
 
 
 # Figure 1: one start, η constant or tripled.
-
-
-def numbers_of_figure_1(runs: Sequence[Any]) -> dict[str, Any]:
-    """Losses and interpolants of the first seed, with the constant and with the tripled step size."""
-    pair = runs[:2]
-    arrays = [run.params for run in pair]
-    labels = [f"η = {pair[0].spec['low']:g}", f"η × {pair[1].spec['factor']:g} when the loss is below 0.1"]
-    curves = []
-    for label, a, run in zip(labels, arrays, pair, strict=True):
-        recorded = [k for k, value in enumerate(a["losses"][:, 0]) if math.isfinite(value)]
-        steps, losses = a["moments"][recorded].tolist(), a["losses"][recorded, 0].tolist()
-        last = {name: run.curves[name][0] for name in ("step", "loss")}
-        curves.append(
-            {"label": label, "step": [*steps, int(last["step"])], "loss": [*losses, float(last["loss"])]}
-            | interpolant(function(a, 0), a["x"])
-        )
-    return {"title": "Fig. 1 · one start, two step sizes"} | training_points(arrays[0]) | {"runs": curves}
 
 
 def training_points(arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,40 +43,45 @@ ETA = 1e-4
 ONE_START = Descent(scale=20.0, low=ETA, high=ETA, count=1, below=0.1)
 SEEDS: dict[Scale, tuple[int, ...]] = {"smoke": (1, 3), "paper": (1, 2, 3, 4, 5)}
 
-FIG1 = PAPER.figure(
-    "fig1",
-    "one start, η = 1e-4 constant or tripled at loss 0.1",
-    runs={
-        scale: [replace(ONE_START, seed=seed, factor=factor) for seed in seeds for factor in (1.0, 3.0)]
-        for scale, seeds in SEEDS.items()
-    },
-    show=Shown(numbers_of_figure_1, figures.two_trainings),
-)
+
+@PAPER.plot(
+    "fig1", "one start, η = 1e-4 constant or tripled at loss 0.1", figures.two_trainings,
+    runs={scale: [replace(ONE_START, seed=seed, factor=factor) for seed in seeds for factor in (1.0, 3.0)]
+          for scale, seeds in SEEDS.items()},
+)  # fmt: skip
+def fig1(runs: Sequence[Any]) -> dict[str, Any]:
+    """Losses and interpolants of the first seed, with the constant and with the tripled step size."""
+    pair = runs[:2]
+    labels = [f"η = {pair[0].spec['low']:g}", f"η × {pair[1].spec['factor']:g} when the loss is below 0.1"]
+    curves = []
+    for label, run in zip(labels, pair, strict=True):
+        a, recorded = run.params, np.isfinite(run.params["losses"][:, 0])
+        steps = [*a["moments"][recorded].tolist(), int(run.curves["step"][0])]
+        losses = [*a["losses"][recorded, 0].tolist(), float(run.curves["loss"][0])]
+        curves.append({"label": label, "step": steps, "loss": losses} | interpolant(function(a, 0), a["x"]))
+    return {"title": "Fig. 1 · one start, two step sizes"} | training_points(pair[0].params) | {"runs": curves}
 
 
-def falls_when_tripled(name: str) -> Check:
+def falls_when_tripled(name: str, runs: Sequence[Any]) -> Finding:
     """The ratio tripled/constant of a number, seed by seed."""
-
-    def check(runs: Sequence[Any]) -> Finding:
-        pairs: dict[int, dict[float, float]] = {}
-        for run in runs:
-            if bool(run.curves["counted"][0]):
-                pairs.setdefault(run.spec["seed"], {})[run.spec["factor"]] = float(run.curves[name][0])
-        ratios = sorted(pair[3.0] / pair[1.0] for pair in pairs.values() if len(pair) == 2)
-        seeds = len({run.spec["seed"] for run in runs})
-        detail = f"{len(ratios)} of {seeds} seeds converged; ratios " + ", ".join(f"{r:.3g}" for r in ratios)
-        return Finding(max(ratios), len(ratios) == seeds and max(ratios) < 1, detail)
-
-    return check
+    pairs: dict[int, dict[float, float]] = {}
+    for run in runs:
+        if bool(run.curves["counted"][0]):
+            pairs.setdefault(run.spec["seed"], {})[run.spec["factor"]] = float(run.curves[name][0])
+    ratios = sorted(pair[3.0] / pair[1.0] for pair in pairs.values() if len(pair) == 2)
+    seeds = len({run.spec["seed"] for run in runs})
+    detail = f"{len(ratios)} of {seeds} seeds converged; ratios " + ", ".join(f"{r:.3g}" for r in ratios)
+    return Finding(max(ratios), len(ratios) == seeds and max(ratios) < 1, detail)
 
 
 PAPER.claim(
     "fig1-smoother", "Figure 1", "Tripling the step size when the loss passes 0.1 leads to a smoother function.",
-    "ratio of ∫|f″| g tripled/constant below 1 in every seed", needs=(FIG1,),
-)(falls_when_tripled("weighted"))  # fmt: skip
+    "ratio of ∫|f″| g tripled/constant below 1 in every seed", needs=(fig1,),
+)(partial(falls_when_tripled, "weighted"))  # fmt: skip
 PAPER.claim(
-    "fig1-flatter", "Figure 1", "… and to a flatter minimum.", "ratio of λ_max below 1 in every seed", needs=(FIG1,),
-)(falls_when_tripled("sharpness"))  # fmt: skip
+    "fig1-flatter", "Figure 1", "Tripling the step size when the loss passes 0.1 leads to a flatter minimum.",
+    "ratio of λ_max tripled/constant below 1 in every seed", needs=(fig1,),
+)(partial(falls_when_tripled, "sharpness"))  # fmt: skip
 
 
 # Figure 3, and what else the supplement shows of its runs.
@@ -114,30 +101,17 @@ def sharpness_panel(title: str, runs: Sequence[Any]) -> dict[str, Any]:
     return {"title": title, **shown, "bound": bound, **left_out}
 
 
-def sharpness(runs: Sequence[Any]) -> dict[str, Any]:
-    return {"title": "", "panels": [sharpness_panel("Fig. 3 · sharpness and step size", runs)]}
+@PAPER.plot("fig3", "sharpness against step size", figures.sharpness_curves, runs=MANY_RATES)
+def fig3(runs: Sequence[Any]) -> dict[str, Any]:
+    title = f"Fig. 3 · initialisation × {runs[0].spec['scale']:g}"
+    return {"title": "", "panels": [sharpness_panel(title, runs)]}
 
 
-FIG3 = PAPER.figure(
-    "fig3",
-    "sharpness against step size",
-    runs=MANY_RATES,
-    show=Shown(sharpness, figures.sharpness_curves),
-)
-
-
+@PAPER.plot("smoothness", "smoothness against step size, with the bound 1/η − ½", figures.smoothness, runs=MANY_RATES)
 def smoothness(runs: Sequence[Any]) -> dict[str, Any]:
     rows = merged(runs)
     columns = {name: rows[name][rows["counted"]].tolist() for name in ("lr", "weighted", "centre")}
     return {"title": "Smoothness and step size"} | columns
-
-
-PAPER.figure(
-    "smoothness",
-    "smoothness against step size, with the bound 1/η − ½",
-    runs=MANY_RATES,
-    show=Shown(smoothness, figures.smoothness),
-)
 
 
 def spread_over_rates(runs: Sequence[Any], most: int = 9) -> list[tuple[str, Any, int]]:
@@ -153,6 +127,7 @@ def spread_over_rates(runs: Sequence[Any], most: int = 9) -> list[tuple[str, Any
     return [(f"η = {lr:.3g}", run, k) for lr, run, k in (found[place] for place in places)]
 
 
+@PAPER.plot("s-fig1", "interpolants for several step sizes", figures.interpolants, runs=MANY_RATES)
 def interpolants(runs: Sequence[Any]) -> dict[str, Any]:
     arrays = runs[0].params
     functions = [
@@ -163,14 +138,7 @@ def interpolants(runs: Sequence[Any]) -> dict[str, Any]:
     return {"title": title} | training_points(arrays) | {"functions": functions}
 
 
-PAPER.figure(
-    "s-fig1",
-    "interpolants for several step sizes",
-    runs=MANY_RATES,
-    show=Shown(interpolants, figures.interpolants),
-)
-
-
+@PAPER.plot("s-fig2", "second derivatives for several step sizes", figures.second_derivatives, runs=MANY_RATES)
 def second_derivatives(runs: Sequence[Any]) -> dict[str, Any]:
     """f″ of the same functions, and the weight g."""
     from steppe.papers.mulayoff2021.theory import weight
@@ -188,42 +156,30 @@ def second_derivatives(runs: Sequence[Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-PAPER.figure(
-    "s-fig2",
-    "second derivatives for several step sizes",
-    runs=MANY_RATES,
-    show=Shown(second_derivatives, figures.second_derivatives),
-)
-
-
-def falls_with_rate(name: str) -> Check:
+def falls_with_rate(name: str, runs: Sequence[Any]) -> Finding:
     """The rank correlation of a number with the step size."""
+    from scipy.stats import spearmanr
 
-    def check(runs: Sequence[Any]) -> Finding:
-        from scipy.stats import spearmanr
-
-        rows = merged(runs)
-        lr, values = rows["lr"][rows["counted"]], rows[name][rows["counted"]]
-        rank = float(spearmanr(lr, values).statistic)
-        detail = f"{len(lr)} step sizes; from {values[0]:.4g} at η = {lr[0]:.3g} to {values[-1]:.4g} at {lr[-1]:.3g}"
-        return Finding(rank, rank <= -0.9, detail)
-
-    return check
+    rows = merged(runs)
+    lr, values = rows["lr"][rows["counted"]], rows[name][rows["counted"]]
+    rank = float(spearmanr(lr, values).statistic)
+    detail = f"{len(lr)} step sizes; from {values[0]:.4g} at η = {lr[0]:.3g} to {values[-1]:.4g} at {lr[-1]:.3g}"
+    return Finding(rank, rank <= -0.9, detail)
 
 
 PAPER.claim(
     "fig3-smoother", "Figure 3, supplement Figures 1, 2", "Solutions get smoother as the step size increases.",
-    "rank correlation of ∫|f″| g with η ≤ −0.9", needs=(FIG3,),
-)(falls_with_rate("weighted"))  # fmt: skip
+    "rank correlation of ∫|f″| g with η ≤ −0.9", needs=(fig3,),
+)(partial(falls_with_rate, "weighted"))  # fmt: skip
 PAPER.claim(
-    "fig3-centre", "Supplement, Figures 1, 2", "… particularly at the centre of the training data.",
-    "rank correlation of ∫|f″| over the middle half with η ≤ −0.9", needs=(FIG3,),
-)(falls_with_rate("centre"))  # fmt: skip
+    "fig3-centre", "Supplement, Figures 1, 2", "They get smoother particularly at the centre of the training data.",
+    "rank correlation of ∫|f″| over the middle half with η ≤ −0.9", needs=(fig3,),
+)(partial(falls_with_rate, "centre"))  # fmt: skip
 
 
 @PAPER.claim(
-    "fig3-counts", "Supplement I", "Nearly all of 200 step sizes converge after the warm-up (the paper: 183).",
-    "at least three quarters count", needs=(FIG3,),
+    "fig3-counts", "Supplement I", "With nearly all of 200 step sizes GD converges after the warm-up (paper: 183).",
+    "at least three quarters converge after it", needs=(fig3,),
 )  # fmt: skip
 def most_converge(runs: Sequence[Any]) -> Finding:
     rows = merged(runs)
@@ -250,26 +206,20 @@ def of_factor(runs: Sequence[Any], factor: float) -> list[Any]:
     return [run for run in runs if run.spec["scale"] == factor]
 
 
-def sharpness_by_factor(runs: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "s-fig3", "sharpness against step size for six initialisations", figures.sharpness_curves,
+    runs={scale: [part for factor in FACTORS for part in all_parts(replace(spec, scale=factor))]
+          for scale, spec in RATES_OF_A_FACTOR.items()},
+)  # fmt: skip
+def s_fig3(runs: Sequence[Any]) -> dict[str, Any]:
     panels = [sharpness_panel(f"initialisation × {factor:g}", of_factor(runs, factor)) for factor in FACTORS]
     return {"title": "Supplement, Fig. 3 · sharpness and step size by initialisation", "panels": panels}
-
-
-S_FIG3 = PAPER.figure(
-    "s-fig3",
-    "sharpness against step size for six initialisations",
-    runs={
-        scale: [part for factor in FACTORS for part in all_parts(replace(spec, scale=factor))]
-        for scale, spec in RATES_OF_A_FACTOR.items()
-    },
-    show=Shown(sharpness_by_factor, figures.sharpness_curves),
-)
 
 
 @PAPER.claim(
     "s-fig3-monotone", "Supplement, Figure 3",
     "From a large initialisation the sharpness falls monotonically with the step size.",
-    "no rise above 1% from one η to the next, factors 15 and 10", needs=(S_FIG3,),
+    "no rise above 1% from one η to the next, factors 15 and 10", needs=(s_fig3,),
 )  # fmt: skip
 def falls_from_large(runs: Sequence[Any]) -> Finding:
     """The largest relative rise of λ_max from one step size to the next."""
@@ -289,8 +239,8 @@ def sharpness_of(runs: Sequence[Any], factor: float) -> tuple[Any, Any]:
 
 @PAPER.claim(
     "s-fig3-threshold", "Supplement, Figure 3",
-    "From a moderate one it is constant up to a threshold, and then follows 2/η.",
-    "within 5% on both sides, factors 3, 1 and 0.75", needs=(S_FIG3,),
+    "From a moderate initialisation the sharpness is constant up to a threshold, and then follows 2/η.",
+    "within 5% of both, factors 3, 1 and 0.75", needs=(s_fig3,),
 )  # fmt: skip
 def threshold_from_moderate(runs: Sequence[Any]) -> Finding:
     """Spread of λ_max below the threshold 2/λ, with λ the value at the smallest η; and distance from 2/η above it."""
@@ -311,8 +261,9 @@ def threshold_from_moderate(runs: Sequence[Any]) -> Finding:
 
 
 @PAPER.claim(
-    "s-fig3-counts", "Supplement, Figure 3", "Runs that count, for each initialisation.",
-    "at least half, for every factor", needs=(S_FIG3,),
+    "s-fig3-counts", "Supplement, Figure 3",
+    "From each initialisation most runs count: they converge after the warm-up.", "at least half, for every factor",
+    needs=(s_fig3,),
 )  # fmt: skip
 def half_converge(runs: Sequence[Any]) -> Finding:
     parts, least = [], 1.0

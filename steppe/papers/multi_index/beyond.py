@@ -1,15 +1,14 @@
-"""Beyond the paper: approximate interpolation, and descent to the flattest of all interpolators."""
+"""Beyond the paper: approximate interpolation, and descent on the inner weights to the flattest interpolators."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Shown
+from steppe.experiments import Finding, experiment
 from steppe.papers.multi_index.scaling_laws import LAWS
-from steppe.papers.multi_index.setting import ACTIVATIONS, COLOURS, PAPER, Activation, label, model, rows, sigma
+from steppe.papers.multi_index.setting import ACTIVATIONS, COLOURS, PAPER, Activation, drawn, label, rows
 from steppe.store import Computed
 
 Runs = Sequence[Any]
@@ -17,45 +16,33 @@ Runs = Sequence[Any]
 # Approximate interpolation.
 
 
-@dataclass(frozen=True)
-class Approximate(Experiment, kind="multi-index/approximate"):
+@experiment("multi-index/approximate")
+def approximated(
+    checkpoint: Any, progress: Any, *, activation: Activation = "relu",
+    shares: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2), nu: float = 0.5, r: int = 1,
+    noise: float = 0.5, d: int = 30, n: int = 150, m: int = 600, seeds: int = 10, rtol: float = 1e-5,
+) -> Computed:  # fmt: skip
     """‖Φa − y‖ ≤ τ for labels with noise of standard deviation `noise` and inner weights of correlation ν.
 
-    One row for each seed and each `share` = τ/(noise √n): at 1 the residual is as large as the noise. The population
+    One row for each seed and each share = τ/(noise √n): at 1 the residual is as large as the noise. The population
     loss excludes the noise.
     """
+    from steppe.papers.multi_index import theory
 
-    activation: Activation
-    shares: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2)
-    nu: float = 0.5
-    r: int = 1
-    noise: float = 0.5
-    d: int = 30
-    n: int = 150
-    m: int = 600
-    seeds: int = 10
-    rtol: float = 1e-5
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        names = ("seed", "share", "flatness", "lower", "residual", "loss")
-        return Computed(rows(names, self.seeds * len(self.shares), self._row, checkpoint), {}, {})
-
-    def _row(self, k: int) -> dict[str, float]:
-        from steppe.data import multi_index
-        from steppe.papers.multi_index import theory
-
-        seed, which = divmod(k, len(self.shares))
-        rng, activation = np.random.default_rng([seed, 0]), sigma(self.activation)
-        link, U, _ = model("sum", self.activation, self.r, self.d, rng)
-        x, y, *_ = multi_index(link, U, self.n, noise=self.noise, key=rng)
-        W = theory.correlated(self.m, U, self.nu, key=rng)
-        f = theory.features(W, x, activation)
-        tau = self.shares[which] * self.noise * self.n**0.5
-        best = theory.flattest_interpolator(f.phi, y, f.q, f.p, tau=tau, rtol=self.rtol)
+    def row(k: int) -> dict[str, float]:
+        seed, which = divmod(k, len(shares))
+        rng = np.random.default_rng([seed, 0])
+        act, link, U, x, y = drawn(activation, r, d, n, rng, noise=noise)
+        W = theory.correlated(m, U, nu, key=rng)
+        f = theory.features(W, x, act)
+        best = theory.flattest_interpolator(f.phi, y, f.q, f.p, tau=shares[which] * noise * n**0.5, rtol=rtol)
         return {
-            "seed": seed, "share": self.shares[which], "flatness": best.flatness, "lower": best.lower,
-            "residual": best.residual, "loss": theory.population_loss(W, best.a, activation, link, U),
+            "seed": seed, "share": shares[which], "flatness": best.flatness, "lower": best.lower,
+            "residual": best.residual, "loss": theory.population_loss(W, best.a, act, link, U),
         }  # fmt: skip
+
+    names = ("seed", "share", "flatness", "lower", "residual", "loss")
+    return Computed(rows(names, seeds * len(shares), row, checkpoint), {}, {})
 
 
 def by_share(run: Any, name: str) -> Any:
@@ -63,37 +50,29 @@ def by_share(run: Any, name: str) -> Any:
     return run.curves[name].reshape(-1, len(run.spec["shares"]))
 
 
-def relative_to_interpolation(runs: Runs) -> dict[str, Any]:
+@PAPER.plot(
+    "approximate", "approximate interpolation of noisy labels", figures.panels,
+    runs={"smoke": [approximated(activation=a, shares=(0.0, 0.4, 0.8, 1.0), d=10, n=50, m=200, seeds=2) for a in LAWS],
+          "paper": [approximated(activation=a) for a in LAWS]},
+)  # fmt: skip
+def approximate(runs: Runs) -> dict[str, Any]:
     panels = []
     for name, axis in (("flatness", "flatness / that at τ = 0"), ("loss", "population loss / that at τ = 0")):
         series = []
         for run, colour in zip(runs, ("blue", "orange"), strict=True):
             values = by_share(run, name)
             ratios = values / values[:, :1]
-            middle = np.median(ratios, axis=0)
-            error = [(middle - np.quantile(ratios, 0.1, axis=0)).tolist(),
-                     (np.quantile(ratios, 0.9, axis=0) - middle).tolist()]  # fmt: skip
-            series.append({"x": list(run.spec["shares"]), "y": middle.tolist(), "error": error, "kind": "points",
-                           "colour": colour, "label": label(run)})  # fmt: skip
+            middle, (low, high) = np.median(ratios, axis=0), np.quantile(ratios, (0.1, 0.9), axis=0)
+            error = [(middle - low).tolist(), (high - middle).tolist()]
+            series.append(figures.series(run.spec["shares"], middle, "points", colour, label(run), error=error))
         panels.append({"x": "τ / (noise √n)", "y": axis, "log": "y", "series": series})
     return {"title": "Beyond · approximate interpolation, ‖Φa − y‖ ≤ τ, noise 0.5", "panels": panels}
 
 
-APPROXIMATE = PAPER.figure(
-    "approximate",
-    "approximate interpolation of noisy labels",
-    runs={
-        "smoke": [Approximate(a, shares=(0.0, 0.4, 0.8, 1.0), d=10, n=50, m=200, seeds=2) for a in LAWS],
-        "paper": [Approximate(a) for a in LAWS],
-    },
-    show=Shown(relative_to_interpolation, figures.panels),
-)
-
-
 @PAPER.claim(
     "approximate-better", "Section 7, future work, ours",
-    "Under constant noise approximate interpolation generalises better than interpolation.",
-    "least loss over τ below 0.7 of that at τ = 0", needs=(APPROXIMATE,),
+    "With noise of constant size, approximate interpolation generalises better than interpolation.",
+    "least loss over τ over that at τ = 0 < 0.7", needs=(approximate,),
 )  # fmt: skip
 def noise_is_better_left(runs: Runs) -> Finding:
     """The median of the draws, for the activation that gains least."""
@@ -108,81 +87,80 @@ def noise_is_better_left(runs: Runs) -> Finding:
 # The flattest of all interpolators: descent on the inner weights too.
 
 
-@dataclass(frozen=True)
-class Alternating(Experiment, kind="multi-index/alternating"):
+@experiment("multi-index/alternating")
+def alternating(
+    checkpoint: Any, progress: Any, *, activation: Activation = "relu", bias: bool = False, noise: float = 0.0,
+    r: int = 1, d: int = 20, n: int = 100, m: int = 300, nu: float = 0.05, rounds: int = 20, steps: int = 10,
+    fresh: int = 4000, rtol: float = 1e-5, seed: int = 0,
+) -> Computed:  # fmt: skip
     """Descent from inner weights of correlation ν in `rounds` of `steps` steps; a row at the start and for each round.
 
     With `bias` an example is (x, 1) and an inner weight (w, b) of unit norm; the flatness then has ‖(x, 1)‖, as in D.6.
     """
+    from steppe.papers.multi_index import theory
 
-    activation: Activation
-    bias: bool = False
-    noise: float = 0.0
-    r: int = 1
-    d: int = 20
-    n: int = 100
-    m: int = 300
-    nu: float = 0.05
-    rounds: int = 20
-    steps: int = 10
-    fresh: int = 4000
-    rtol: float = 1e-5
-    seed: int = 0
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        from steppe.data import multi_index
-        from steppe.papers.multi_index import theory
-
-        rng, activation = np.random.default_rng([self.seed, 0]), sigma(self.activation)
-        link, U, _ = model("sum", self.activation, self.r, self.d, rng)
-        x, y, *_ = multi_index(link, U, self.n, noise=self.noise, key=rng)
-        W = theory.correlated(self.m, U, self.nu, key=rng)
-        if self.bias:
-            # As large as a coordinate of w, so that no direction is preferred.
-            W = np.column_stack([W, rng.standard_normal(self.m) / self.d**0.5])
-            W /= np.linalg.norm(W, axis=1, keepdims=True)
-        points = np.column_stack([x, np.ones(self.n)]) if self.bias else x
-        columns: dict[str, list[float]] = {"step": [], "flatness": [], "loss": [], "error": [], "correlation": []}
-        lr, step = 0.3, 0
-        for round_ in range(self.rounds + 1):
-            if round_ == 0:
-                f = theory.features(W, points, activation)
-                best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=self.rtol)
-            elif lr > 0:
-                done = theory.descend(points, y, W, activation, steps=self.steps, lr=lr, rtol=self.rtol)
-                W, best, lr, step = done.W, done.interpolator, done.lr, step + len(done.values) - 1
-            cost = theory.features(W, points, activation).q * np.abs(best.a) ** (2 - 2 / (activation.degree + 1))
-            inner, b = (W[:, :-1], W[:, -1]) if self.bias else (W, None)
-            fresh = theory.sampled_loss(inner, best.a, activation, link, U, b=b, n=self.fresh, key=1)
-            along = np.linalg.norm(inner @ U.T, axis=1)
-            columns["step"].append(step)
-            columns["flatness"].append(best.flatness)
-            columns["loss"].append(fresh.value)
-            columns["error"].append((fresh.upper - fresh.value) / 4)
-            columns["correlation"].append(float(cost @ along / cost.sum()))
-        teacher = theory.copies(link, U, self.m)
-        result = {
-            "bias": 0.0 if b is None else float(cost @ np.abs(b) / cost.sum()),
-            "teacher": theory.flatness(teacher, x, activation, b=np.zeros(self.m) if self.bias else None),
-            "pointwise": theory.pointwise(x, y, self.m, activation, bias=self.bias),
-        }
-        return Computed({k: np.array(v) for k, v in columns.items()}, {"W": W, "a": best.a}, result)
+    rng = np.random.default_rng([seed, 0])
+    act, link, U, x, y = drawn(activation, r, d, n, rng, noise=noise)
+    W = theory.correlated(m, U, nu, key=rng)
+    if bias:
+        # As large as a coordinate of w, so that no direction is preferred.
+        W = np.column_stack([W, rng.standard_normal(m) / d**0.5])
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+    points = np.column_stack([x, np.ones(n)]) if bias else x
+    columns: dict[str, list[float]] = {"step": [], "flatness": [], "loss": [], "error": [], "correlation": []}
+    lr, step = 0.3, 0
+    for round_ in range(rounds + 1):
+        if round_ == 0:
+            f = theory.features(W, points, act)
+            best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=rtol)
+        elif lr > 0:
+            done = theory.descend(points, y, W, act, steps=steps, lr=lr, rtol=rtol)
+            W, best, lr, step = done.W, done.interpolator, done.lr, step + len(done.values) - 1
+        cost = theory.features(W, points, act).q * np.abs(best.a) ** (2 - 2 / (act.degree + 1))
+        inner, b = (W[:, :-1], W[:, -1]) if bias else (W, None)
+        sampled = theory.sampled_loss(inner, best.a, act, link, U, b=b, n=fresh, key=1)
+        along = np.linalg.norm(inner @ U.T, axis=1)
+        error = (sampled.upper - sampled.value) / 4
+        found = (step, best.flatness, sampled.value, error, float(cost @ along / cost.sum()))
+        for column, value in zip(columns.values(), found, strict=True):
+            column.append(value)
+    result = {
+        "bias": 0.0 if b is None else float(cost @ np.abs(b) / cost.sum()),
+        "teacher": theory.flatness(theory.copies(link, U, m), x, act, b=np.zeros(m) if bias else None),
+        "pointwise": theory.pointwise(x, y, m, act, bias=bias),
+    }
+    return Computed({k: np.array(v) for k, v in columns.items()}, {"W": W, "a": best.a}, result)
 
 
-def descents(runs: Runs) -> dict[str, Any]:
+@PAPER.plot(
+    "flattest", "descent on the inner weights too", figures.panels,
+    runs={
+        "smoke": [
+            alternating(activation=activation, bias=bias, d=8, n=24, m=60, rounds=5, rtol=1e-4)
+            for bias in (False, True)
+            for activation in LAWS
+        ],
+        "paper": [
+            alternating(activation=activation, bias=bias, noise=noise, seed=seed)
+            for bias, noise in ((False, 0.0), (False, 0.1), (True, 0.0))
+            for activation in ACTIVATIONS
+            for seed in range(2)
+        ],
+    },
+)  # fmt: skip
+def flattest(runs: Runs) -> dict[str, Any]:
     """The first seed of every setting: a kind of line for noise and bias, a colour for the activation."""
     kinds = {(False, True): "line", (False, False): "dotted", (True, True): "dashed"}
     styles = {"line": "neither noise nor bias", "dotted": "noise 0.1", "dashed": "inner biases"}
     panels = []
     for name, axis in (
-        ("flatness", "flatness / Theorem 4"), ("loss", "population loss"), ("correlation", "‖Uw‖ of what counts"),
+        ("flatness", "flatness / Theorem 4"), ("loss", "population loss"), ("correlation", "‖Uw‖, weighted by cost"),
     ):  # fmt: skip
         series: list[dict[str, Any]] = []
         for run in (run for run in runs if run.spec["seed"] == 0):
             kind, activation = kinds[run.spec["bias"], run.spec["noise"] == 0], run.spec["activation"]
             scale = run.result["teacher"] if name == "flatness" else 1.0
-            one = {"x": (run.curves["step"] + 1).tolist(), "y": (run.curves[name] / scale).tolist(),
-                   "kind": kind, "colour": COLOURS[activation]}  # fmt: skip
+            one = figures.series(run.curves["step"] + 1, run.curves[name] / scale, kind, COLOURS[activation])
             if name == "flatness" and kind == "line":
                 one["label"] = label(run)
             if name == "loss" and activation == "relu":
@@ -190,33 +168,13 @@ def descents(runs: Runs) -> dict[str, Any]:
             series.append(one)
         log = "x" if name == "correlation" else "xy"
         panels.append({"x": "1 + steps", "y": axis, "log": log, "series": series, "legend": "upper right"})
-    return {"title": "Beyond · descent on the inner weights too: what the flattest of all looks like", "panels": panels}
-
-
-FLATTEST = PAPER.figure(
-    "flattest",
-    "descent on the inner weights too",
-    runs={
-        "smoke": [
-            Alternating(activation, bias=bias, d=8, n=24, m=60, rounds=5, rtol=1e-4)
-            for bias in (False, True)
-            for activation in LAWS
-        ],
-        "paper": [
-            Alternating(activation, bias=bias, noise=noise, seed=seed)
-            for bias, noise in ((False, 0.0), (False, 0.1), (True, 0.0))
-            for activation in ACTIVATIONS
-            for seed in range(2)
-        ],
-    },
-    show=Shown(descents, figures.panels),
-)
+    return {"title": "Beyond · descent on the inner weights, towards the flattest of all", "panels": panels}
 
 
 @PAPER.claim(
     "flattest-of-all", "Section 7, ours",
-    "Descent on the inner weights too, from ν = 0.05, finds interpolators that generalise.",
-    "loss at its end ≤ 5% of that at its start, without noise", needs=(FLATTEST,),
+    "Descent on the inner weights as well, from ν = 0.05, finds interpolators that generalise.",
+    "without noise final loss ≤ 5% of the loss at the start", needs=(flattest,),
 )  # fmt: skip
 def descent_generalises(runs: Runs) -> Finding:
     """Without noise and bias: the loss at the end of the descent over that at its start, the largest."""

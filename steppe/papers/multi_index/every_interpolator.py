@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Finding, Shown
+from steppe.experiments import Finding
 from steppe.papers.multi_index.figures_2_to_4 import FIG2, FIG2_LOUD, FIG3, FIG3_LOUD, FIG4
 from steppe.papers.multi_index.interpolators import groups
 from steppe.papers.multi_index.setting import COLOURS, PAPER
@@ -15,24 +15,16 @@ Runs = Sequence[Any]
 ALL = (FIG2, FIG2_LOUD, FIG3, FIG3_LOUD, FIG4)
 
 
+@PAPER.plot("lemma5", "the lower bound from the least norm against the flattest", figures.panels, runs=FIG2.runs)
 def tightness(runs: Runs) -> dict[str, Any]:
     series: list[dict[str, Any]] = []
     for group in groups(runs):
         ratio = group.median("lemma5") / group.median("flatness")
-        kept = np.isfinite(ratio)
-        series.append({"x": group.nu[kept].tolist(), "y": ratio[kept].tolist(),
-                       "kind": "dotted" if group.spec["noise"] else "line",
-                       "colour": COLOURS[group.spec["activation"]], "label": group.name})  # fmt: skip
+        kept, kind = np.isfinite(ratio), "dotted" if group.spec["noise"] else "line"
+        colour = COLOURS[group.spec["activation"]]
+        series.append(figures.series(group.nu[kept], ratio[kept], kind, colour, group.name))
     one = {"x": "correlation ν", "y": "bound / flattest", "log": "x", "series": series, "limits": {"y": [0, 1.05]}}
     return {"title": "Lemma 5 · the bound from the least norm", "panels": [one]}
-
-
-PAPER.figure(
-    "lemma5",
-    "the lower bound from the least norm against the flattest",
-    runs=FIG2.runs,
-    show=Shown(tightness, figures.panels),
-)
 
 
 @PAPER.claim(
@@ -49,10 +41,10 @@ def certified(fig2: Runs, fig2_loud: Runs, fig3: Runs, fig3_loud: Runs, fig4: Ru
 
 @PAPER.claim(
     "b1-closed-form", "Appendix B.1", "The population loss in closed form is that of a fresh sample.",
-    "differences of about one standard error", needs=(FIG2, FIG3),
+    "root mean square difference of about one standard error", needs=(FIG2, FIG3),
 )  # fmt: skip
 def closed_form_is_sampled(fig2: Runs, fig3: Runs) -> Finding:
-    """(sampled − exact)/standard error over all interpolators: its root mean square."""
+    """The root mean square of (sampled − exact)/standard error over all interpolators."""
     scores = []
     for group in groups([*fig2, *fig3]):
         c = group.columns
@@ -67,8 +59,8 @@ def closed_form_is_sampled(fig2: Runs, fig3: Runs) -> Finding:
 
 
 @PAPER.claim(
-    "lemma5-bound", "Lemma 5", "The interpolant of least norm bounds the flatness from below.",
-    "bound/flattest ≤ 1 at every interpolator", needs=(FIG2, FIG3),
+    "lemma5-bound", "Lemma 5", "The interpolator of least norm gives a lower bound of the flatness.",
+    "bound over least flatness ≤ 1 for every system", needs=(FIG2, FIG3),
 )  # fmt: skip
 def least_norm_bounds(fig2: Runs, fig3: Runs) -> Finding:
     """The bound over the certified flatness: the largest."""
@@ -81,7 +73,7 @@ def least_norm_bounds(fig2: Runs, fig3: Runs) -> Finding:
 @PAPER.claim(
     "thm1-any", "Theorem 1, without its assumptions",
     "No interpolator is flatter than (2/n)(c+1)c^{c/(c+1)} α^{2/(c+1)} m^{1−p} Σ(|y|‖x‖)^p.",
-    "flattest/bound ≥ 1 at every interpolator", needs=(FIG2, FIG3),
+    "least flatness over bound ≥ 1 for every system", needs=(FIG2, FIG3),
 )  # fmt: skip
 def none_below_pointwise(fig2: Runs, fig3: Runs) -> Finding:
     """Certified flatness over the bound that holds for any inner weights: the smallest."""
@@ -91,7 +83,7 @@ def none_below_pointwise(fig2: Runs, fig3: Runs) -> Finding:
 
 @PAPER.claim(
     "def2-experiment", "Definition 2, section 6.1",
-    "The inner weights of the experiment span U: condition 3 of Definition 2 fails for every ν < 1.",
+    "The inner weights of the experiment span U, so condition 3 of Definition 2 fails for every ν < 1.",
     "largest cosine between the spans = 1", needs=(FIG2, FIG3),
 )  # fmt: skip
 def weights_span_directions(fig2: Runs, fig3: Runs) -> Finding:

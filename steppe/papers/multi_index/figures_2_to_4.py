@@ -1,18 +1,18 @@
-"""Section 6: figures 2, 3 and 4 with their claims, the negative ones included, about medians over the seeds."""
+"""Section 6: figures 2, 3 and 4 with their claims, the negative ones too. Claims are about medians over the seeds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
 from steppe.experiments import Finding, Scale, Shown, seeds
-from steppe.papers.multi_index.interpolators import Group, Interpolators, groups
+from steppe.papers.multi_index.interpolators import Group, groups, interpolators
 from steppe.papers.multi_index.setting import ACTIVATIONS, PAPER, Activation
 
 Runs = Sequence[Any]
-Check = Callable[..., Finding]
 NOISE, STRONG = 0.1, 1.0
 DIRECTIONS = 5
 PANELS_IN_A_ROW = 3
@@ -20,8 +20,8 @@ PANELS_IN_A_ROW = 3
 FLOOR = 1e-16
 
 
-def at_each_scale(*settings: Interpolators, **smoke: Any) -> dict[Scale, list[Interpolators]]:
-    """Every setting with one seed at smoke scale, with sizes changed by `smoke`, and with ten at paper scale."""
+def at_each_scale(*settings: Any, **smoke: Any) -> dict[Scale, list[Any]]:
+    """Every setting with ten seeds at paper scale; with one seed and small sizes at smoke scale, changed by `smoke`."""
     small = {"d": 20, "n": 64, "m": 256, "count": 6} | smoke
     return {
         "smoke": [replace(setting, **small) for setting in settings],
@@ -29,13 +29,13 @@ def at_each_scale(*settings: Interpolators, **smoke: Any) -> dict[Scale, list[In
     }
 
 
-def without_and_with_noise(r: int) -> list[Interpolators]:
-    return [Interpolators(activation=a, r=r, noise=noise) for noise in (0.0, NOISE) for a in ACTIVATIONS]
+def without_and_with_noise(r: int) -> list[Any]:
+    return [interpolators(activation=a, r=r, noise=noise) for noise in (0.0, NOISE) for a in ACTIVATIONS]
 
 
-def strong_noise(r: int) -> dict[Scale, list[Interpolators]]:
-    """Inner weights on one side of the true directions, and noise as strong as the signal: here the link breaks."""
-    settings = [Interpolators(activation=a, r=r, noise=STRONG, one_sided=True) for a in ACTIVATIONS]
+def strong_noise(r: int) -> dict[Scale, list[Any]]:
+    """Inner weights on one side of the true directions, and noise as strong as the signal: there the link breaks."""
+    settings = [interpolators(activation=a, r=r, noise=STRONG, one_sided=True) for a in ACTIVATIONS]
     # A small grid shows where the link breaks only if all its ν have interpolators.
     return at_each_scale(*settings, low=0.05, high=0.7)
 
@@ -45,8 +45,9 @@ def scatter(title: str) -> Shown:
 
     def numbers(runs: Runs) -> dict[str, Any]:
         panels = [panel(group) for group in groups(runs)]
-        starts = range(0, len(panels), PANELS_IN_A_ROW)
-        return {"title": title, "rows": [panels[k : k + PANELS_IN_A_ROW] for k in starts]}
+        starts, s = range(0, len(panels), PANELS_IN_A_ROW), runs[0].spec
+        sizes = f"d = {s['d']}, n = {s['n']}, m = {s['m']}"
+        return {"title": f"{title}\n{sizes}", "rows": [panels[k : k + PANELS_IN_A_ROW] for k in starts]}
 
     return Shown(numbers, figures.flatness_loss)
 
@@ -97,39 +98,33 @@ def listed(values: dict[str, float], form: str = ".3g") -> str:
 # Figure 2: single-index models.
 
 FIG2 = PAPER.figure(
-    "fig2",
-    "single-index models: flatness against population loss",
+    "fig2", "single-index models: flatness against population loss",
     runs=at_each_scale(*without_and_with_noise(1)),
     show=scatter("Fig. 2 · single-index models, without and with noise"),
-)
+)  # fmt: skip
 FIG2_LOUD = PAPER.figure(
-    "fig2-loud",
-    "… with inner weights on one side and noise as strong as the signal",
-    runs=strong_noise(1),
-    show=scatter("Fig. 2 · single-index models, one-sided inner weights, strong noise"),
-)
+    "fig2-loud", "single-index models with one-sided inner weights and noise as strong as the signal",
+    runs=strong_noise(1), show=scatter("Fig. 2 · single-index models, one-sided inner weights, strong noise"),
+)  # fmt: skip
 
 
-def linked(activations: Sequence[Activation]) -> Check:
+def linked(activations: Sequence[Activation], runs: Runs) -> Finding:
     """The smallest rank correlation of flatness and loss over ν, of these activations."""
-
-    def check(runs: Runs) -> Finding:
-        ranks = {group.name: link_rank(group) for group in chosen(runs, activations)}
-        lowest = min(ranks.values())
-        return Finding(lowest, lowest >= 0.5, listed(ranks, ".2f"))
-
-    return check
+    ranks = {group.name: link_rank(group) for group in chosen(runs, activations)}
+    lowest = min(ranks.values())
+    return Finding(lowest, lowest >= 0.5, listed(ranks, ".2f"))
 
 
 PAPER.claim(
     "fig2-linked", "Section 6.2, Figure 2",
     "Single-index models, LeakyReLU and quadratic: where the flatness is low, so is the population loss.",
     "rank correlation over ν ≤ 0.9 at least 0.5, with and without noise", needs=(FIG2,),
-)(linked(("leaky", "quadratic")))  # fmt: skip
+)(partial(linked, ("leaky", "quadratic")))  # fmt: skip
 
 
 @PAPER.claim(
-    "fig2-flattest", "Section 6.2, Figure 2", "… and the flattest ν has a loss below the median one.",
+    "fig2-flattest", "Section 6.2, Figure 2",
+    "Single-index models, LeakyReLU and quadratic: the loss at the flattest ν is below the median over ν.",
     "ratio < 1, with and without noise", needs=(FIG2,),
 )  # fmt: skip
 def flattest_is_good(runs: Runs) -> Finding:
@@ -144,8 +139,8 @@ def flattest_is_good(runs: Runs) -> Finding:
 
 @PAPER.claim(
     "fig2-large-nu", "Section 6.2, Figure 2",
-    "With noise, extremely high correlation forces a large flatness to interpolate.",
-    "at ν = 0.99 above 1.5 times the least, or no interpolator", needs=(FIG2,),
+    "With noise, inner weights of extremely high correlation interpolate only with a large flatness.",
+    "flatness at ν = 0.99 above 1.5 times the least, or no interpolator", needs=(FIG2,),
 )  # fmt: skip
 def sharp_at_largest(runs: Runs) -> Finding:
     """With noise: the flatness at the largest ν over the least; infinite where nothing interpolates."""
@@ -179,8 +174,8 @@ def bad_at_largest(as_printed: bool, runs: Runs) -> Finding:
 
 @PAPER.claim(
     "fig2-relu-breaks", "Section 6.2, Figure 2",
-    "ReLU: small ν interpolates with small flatness and has a large loss; the connection is poor.",
-    "under strong noise flatness at the smallest ν ≤ 1.25 of the least, loss ≥ 1.2 of the smallest",
+    "ReLU: interpolators of small ν are flat but have a large loss; flatness and loss are poorly connected.",
+    "strong noise: flatness at the smallest ν ≤ 1.25 of the least, loss there ≥ 1.2 of the smallest",
     needs=(FIG2_LOUD,),
 )  # fmt: skip
 def relu_breaks(runs: Runs) -> Finding:
@@ -193,35 +188,32 @@ def relu_breaks(runs: Runs) -> Finding:
 
 
 PAPER.claim(
-    "fig2-relu-quiet", "Figure 2 with little noise, ours", "With noise 0 or 0.1 ReLU is linked like the others.",
+    "fig2-relu-quiet", "Figure 2 with little noise, ours",
+    "With noise 0 or 0.1, flatness and loss are connected for ReLU as for the others.",
     "rank correlation over ν ≤ 0.9 at least 0.5", needs=(FIG2,),
-)(linked(("relu",)))  # fmt: skip
+)(partial(linked, ("relu",)))  # fmt: skip
 
 
 # Figure 3: sums of five single-index models.
 
 FIG3 = PAPER.figure(
-    "fig3",
-    "sums of five single-index models",
-    runs=at_each_scale(*without_and_with_noise(DIRECTIONS)),
+    "fig3", "sums of five single-index models", runs=at_each_scale(*without_and_with_noise(DIRECTIONS)),
     show=scatter("Fig. 3 · sums of five single-index models, without and with noise"),
-)
+)  # fmt: skip
 FIG3_LOUD = PAPER.figure(
-    "fig3-loud",
-    "… with inner weights on one side and noise as strong as the signal",
-    runs=strong_noise(DIRECTIONS),
-    show=scatter("Fig. 3 · sums of five, one-sided inner weights, strong noise"),
-)
+    "fig3-loud", "sums of five with one-sided inner weights and noise as strong as the signal",
+    runs=strong_noise(DIRECTIONS), show=scatter("Fig. 3 · sums of five, one-sided inner weights, strong noise"),
+)  # fmt: skip
 
 PAPER.claim(
     "fig3-linked", "Section 6.2, Figure 3",
-    "Sums of single-index models: the connection holds for all activations.",
+    "Sums of single-index models: flatness and population loss are connected for all activations.",
     "rank correlation over ν ≤ 0.9 at least 0.5, with and without noise", needs=(FIG3,),
-)(linked(ACTIVATIONS))  # fmt: skip
+)(partial(linked, ACTIVATIONS))  # fmt: skip
 
 
 @PAPER.claim(
-    "fig3-falling", "Section 6.2, Figure 3", "As ν increases, both loss and flatness decrease.",
+    "fig3-falling", "Section 6.2, Figure 3", "Sums: as ν increases, both loss and flatness decrease.",
     "rank correlations with ν ≤ −0.7", needs=(FIG3,),
 )  # fmt: skip
 def both_fall(runs: Runs) -> Finding:
@@ -235,8 +227,8 @@ def both_fall(runs: Runs) -> Finding:
 
 @PAPER.claim(
     "fig3-stronger", "Section 6.2, Figure 3",
-    "The connection is stronger than for single-index models, even for ReLU.",
-    "loss at the flattest ν over that at the smallest: less than for one", needs=(FIG2, FIG3),
+    "For sums the connection is stronger than for single-index models, even for ReLU.",
+    "loss at the flattest ν over that at the smallest ν: less than for one model", needs=(FIG2, FIG3),
 )  # fmt: skip
 def stronger_for_sums(fig2: Runs, fig3: Runs) -> Finding:
     """ReLU, noise 0.1: the loss at the flattest ν over that at the smallest ν, for a sum of five over that for one."""
@@ -252,16 +244,15 @@ def stronger_for_sums(fig2: Runs, fig3: Runs) -> Finding:
 # Figure 4: special cases.
 
 FIG4 = PAPER.figure(
-    "fig4",
-    "linear link with ReLU and with linear activation; quadratic form",
+    "fig4", "linear link with ReLU and with linear activation; quadratic form",
     runs=at_each_scale(
-        Interpolators(link="linear", activation="relu"),
+        interpolators(link="linear", activation="relu"),
         # Linear neurons fit no noise: n examples in d < n dimensions.
-        Interpolators(link="linear", activation="linear"),
-        Interpolators(link="quadratic-form", activation="relu", r=DIRECTIONS),
+        interpolators(link="linear", activation="linear"),
+        interpolators(link="quadratic-form", activation="relu", r=DIRECTIONS),
     ),
     show=scatter("Fig. 4 · special cases"),
-)
+)  # fmt: skip
 
 
 def special_case(runs: Runs, link: str, activation: Activation) -> Group:
@@ -269,8 +260,9 @@ def special_case(runs: Runs, link: str, activation: Activation) -> Group:
 
 
 @PAPER.claim(
-    "fig4a-linked", "Section 6.2, Figure 4a", "A linear link learned by ReLU: strongly connected.",
-    "rank correlation at least 0.8", needs=(FIG4,),
+    "fig4a-linked", "Section 6.2, Figure 4a",
+    "A linear link learned by ReLU: flatness and population loss are strongly connected.",
+    "rank correlation over ν ≤ 0.9 at least 0.8", needs=(FIG4,),
 )  # fmt: skip
 def linear_link_linked(runs: Runs) -> Finding:
     group = special_case(runs, "linear", "relu")
@@ -294,8 +286,8 @@ def same_flatness(as_printed: bool, runs: Runs) -> Finding:
 
 
 @PAPER.claim(
-    "fig4b-loss", "Section 6.2, Figure 4b", "… and all their population losses are very small.", "≤ 1e-12",
-    needs=(FIG4,),
+    "fig4b-loss", "Section 6.2, Figure 4b",
+    "Linear link, linear activation: all population losses are very small.", "≤ 1e-12", needs=(FIG4,),
 )  # fmt: skip
 def linear_loss_is_zero(runs: Runs) -> Finding:
     worst = float(special_case(runs, "linear", "linear").loss.max())
@@ -305,8 +297,8 @@ def linear_loss_is_zero(runs: Runs) -> Finding:
 
 @PAPER.claim(
     "fig4c-no-link", "Section 6.2, Figure 4c",
-    "y = g(xᵀAx): the flattest solution has a high population loss; no connection.",
-    "loss at the flattest ν, and at every other, ≥ half of predicting 0's", needs=(FIG4,),
+    "y = g(xᵀAx): the flattest solution has a high population loss, so flatness and loss are not connected.",
+    "loss at every ν ≥ half of predicting 0's", needs=(FIG4,),
 )  # fmt: skip
 def quadratic_form_is_bad(runs: Runs) -> Finding:
     """The loss at the flattest ν over that of predicting 0."""

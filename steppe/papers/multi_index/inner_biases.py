@@ -1,31 +1,29 @@
-"""D.6: where one piece of the activation is 0, the flattest interpolators with inner biases memorise."""
+"""D.6: if one piece of the activation is 0, the flattest interpolators with inner biases memorise."""
 
 import numpy as np
 
 from steppe.experiments import Finding
-from steppe.papers.multi_index.setting import PAPER, model, sigma
+from steppe.papers.multi_index.setting import PAPER, drawn, sigma
 
 D, N, DRAWS = 20, 100, 3
 
 
 def teacher_and_memorising(seed: int) -> tuple[float, float, float, float]:
-    """Flatness of Theorem 4's network with biases 0 and of one neuron a point, the bound below; loss of the second."""
-    from steppe.activations import rectifier
-    from steppe.data import multi_index
+    """Flatness of Theorem 4's network with biases 0, and of a net with one neuron for each point; the lower bound of
+    both; the loss of the second."""
     from steppe.flattening import memorising
     from steppe.papers.multi_index import theory
 
     rng = np.random.default_rng(seed)
-    link, U, _ = model("sum", "relu", 1, D, rng)
-    x, y, *_ = multi_index(link, U, N, key=rng)
-    teacher = theory.flatness(theory.copies(link, U, 4 * N), x, rectifier, b=np.zeros(4 * N))
+    relu, link, U, x, y = drawn("relu", 1, D, N, rng)
+    teacher = theory.flatness(theory.copies(link, U, 4 * N), x, relu, b=np.zeros(4 * N))
     net = memorising.two_layer(x, y)
     h = x @ net["W1"].T + net["b1"]
-    assert np.max(np.abs(rectifier(h) @ net["W2"] - y)) < 1e-9
+    assert np.max(np.abs(relu(h) @ net["W2"] - y)) < 1e-9
     slopes = np.sum((h > 0) * net["W2"] ** 2, axis=1) * (np.sum(x**2, axis=1) + 1)
-    flatness = 2 * float(np.mean(slopes + np.sum(rectifier(h) ** 2, axis=1)))
-    loss = theory.sampled_loss(net["W1"], net["W2"], rectifier, link, U, b=net["b1"], n=10_000, key=rng).value
-    return teacher, flatness, theory.pointwise(x, y, 4 * N, rectifier, bias=True), loss
+    flatness = 2 * float(np.mean(slopes + np.sum(relu(h) ** 2, axis=1)))
+    loss = theory.sampled_loss(net["W1"], net["W2"], relu, link, U, b=net["b1"], n=10_000, key=rng).value
+    return teacher, flatness, theory.pointwise(x, y, 4 * N, relu, bias=True), loss
 
 
 @PAPER.misprint(

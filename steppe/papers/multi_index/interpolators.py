@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steppe.experiments import Experiment
+from steppe.experiments import experiment
 from steppe.papers.multi_index.setting import LABELS, Activation, LinkName, model, rows, sigma
 from steppe.store import Computed
 
@@ -21,69 +21,50 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Interpolators(Experiment, kind="multi-index/interpolators"):
+@experiment("multi-index/interpolators")
+def interpolators(
+    checkpoint: Any, progress: Any, *, link: LinkName = "sum", activation: Activation = "relu", r: int = 1,
+    noise: float = 0.0, one_sided: bool = False, d: int = 50, n: int = 250, m: int = 1000, low: float = 0.01,
+    high: float = 0.99, count: int = 20, fresh: int = 2000, rtol: float = 1e-5, seed: int = 0,
+) -> Computed:  # fmt: skip
     """`count` values of ν, log-spaced on [low, high]; one draw of the data, and one of inner weights for each ν."""
+    from steppe.data import multi_index
+    from steppe.data.links import Expansion
+    from steppe.papers.multi_index import theory
 
-    link: LinkName = "sum"
-    activation: Activation = "relu"
-    r: int = 1
-    noise: float = 0.0
-    one_sided: bool = False
-    d: int = 50
-    n: int = 250
-    m: int = 1000
-    low: float = 0.01
-    high: float = 0.99
-    count: int = 20
-    fresh: int = 2000
-    rtol: float = 1e-5
-    seed: int = 0
+    of_data, act = np.random.default_rng([seed, 0]), sigma(activation)
+    g, U, directions = model(link, activation, r, d, of_data)
+    x, y, *_ = multi_index(g, U, n, noise=noise, key=of_data)
+    grid = np.geomspace(low, high, count)
 
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        from steppe.data import multi_index
-
-        rng = np.random.default_rng([self.seed, 0])
-        link, U, directions = model(self.link, self.activation, self.r, self.d, rng)
-        x, y, *_ = multi_index(link, U, self.n, noise=self.noise, key=rng)
-        grid = np.geomspace(self.low, self.high, self.count)
-        curves = rows(
-            COLUMNS, self.count, lambda k: self._row(link, U, directions, x, y, float(grid[k]), k), checkpoint
-        )  # fmt: skip
-        found = curves["exists"] > 0
-        gaps = (1 - curves["lower"] / curves["flatness"])[found]
-        result = {"missing": int((~found).sum()), "gap": float(gaps.max(initial=0.0))}
-        return Computed(curves, {}, result)
-
-    def _row(self, link: Any, U: Any, directions: Any, x: Any, y: Any, nu: float, k: int) -> dict[str, float]:
-        from steppe.data.links import Expansion
-        from steppe.papers.multi_index import theory
-
-        rng, activation = np.random.default_rng([self.seed, 2, k]), sigma(self.activation)
-        W = theory.correlated(self.m, directions, nu, one_sided=self.one_sided, key=rng)
-        f = theory.features(W, x, activation)
+    def row(k: int) -> dict[str, float]:
+        rng = np.random.default_rng([seed, 2, k])
+        W = theory.correlated(m, directions, float(grid[k]), one_sided=one_sided, key=rng)
+        f = theory.features(W, x, act)
         left, values, right = np.linalg.svd(f.phi, full_matrices=False)
-        measured = theory.conditions(W, directions)
-        row = dict.fromkeys(COLUMNS, math.nan) | {
-            "nu": nu, "exists": 0.0, "rank": float(np.sum(values > 1e-11 * values[0])), "singular_1": values[0],
-            "singular_2": values[1], "singular_n": values[self.n - 1], "alignment": measured.alignment,
-            "closest": measured.closest, "pointwise": theory.pointwise(x, y, self.m, activation),
+        measured, rank = theory.conditions(W, directions), int(np.sum(values > 1e-11 * values[0]))
+        found = dict.fromkeys(COLUMNS, math.nan) | {
+            "nu": grid[k], "exists": 0.0, "rank": rank, "singular_1": values[0], "singular_2": values[1],
+            "singular_n": values[n - 1], "alignment": measured.alignment, "closest": measured.closest,
+            "pointwise": theory.pointwise(x, y, m, act),
         }  # fmt: skip
         try:
-            best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=self.rtol)
+            best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=rtol)
         except theory.NoInterpolatorError:
-            return row
-        kept = int(row["rank"])
-        least = right[:kept].T @ (left[:, :kept].T @ y / values[:kept])
-        fresh = theory.sampled_loss(W, best.a, activation, link, U, n=self.fresh, key=rng)
-        row |= {
+            return found
+        least = right[:rank].T @ (left[:, :rank].T @ y / values[:rank])
+        sampled = theory.sampled_loss(W, best.a, act, g, U, n=fresh, key=rng)
+        exact = theory.population_loss(W, best.a, act, g, U) if isinstance(g, Expansion) else math.nan
+        return found | {
             "exists": 1.0, "flatness": best.flatness, "lower": best.lower, "largest": float(np.abs(best.a).max()),
             "lemma5": theory.from_least_norm(f, y, a=least), "total": float(np.abs(best.a).sum()),
-            "sampled": fresh.value, "error": (fresh.upper - fresh.value) / 4,
+            "sampled": sampled.value, "error": (sampled.upper - sampled.value) / 4, "loss": exact,
         }  # fmt: skip
-        if isinstance(link, Expansion):
-            row["loss"] = theory.population_loss(W, best.a, activation, link, U)
-        return row
+
+    curves = rows(COLUMNS, count, row, checkpoint)
+    exists = curves["exists"] > 0
+    gaps = (1 - curves["lower"] / curves["flatness"])[exists]
+    return Computed(curves, {}, {"missing": int((~exists).sum()), "gap": float(gaps.max(initial=0.0))})
 
 
 @dataclass(frozen=True, eq=False)

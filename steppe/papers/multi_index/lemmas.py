@@ -1,17 +1,15 @@
 """Propositions 1, 3 and 4, Lemmas 3, 6, 7, 9 and 10, Example 1 and Theorem 4: claims that need no runs."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steppe.experiments import Finding
-from steppe.papers.multi_index.setting import PAPER, Activation, model, sigma
+from steppe.papers.multi_index.setting import PAPER, Activation, drawn
 
 if TYPE_CHECKING:
     from steppe.activations import Homogeneous
 
-Check = Callable[[], Finding]
 ROUNDING = 1e-12
 POWERS: tuple[tuple[Activation, float], ...] = (("relu", 0.5), ("quadratic", 3.0))  # E g²
 
@@ -40,8 +38,8 @@ def network(seed: int) -> tuple[Any, Any, Any]:
 
 
 @PAPER.claim(
-    "prop1", "Proposition 1, Definition 1", "Rescaling neurons changes the flatness and no output.",
-    "outputs to rounding, flatness more than twofold",
+    "prop1", "Proposition 1, Definition 1", "Rescaling neurons changes the flatness, but no output.",
+    "outputs equal to rounding, flatness changed more than twofold",
 )  # fmt: skip
 def symmetry() -> Finding:
     """w_k → βw_k, a_k → a_k β^{−c}: the largest relative change of an output, and the change of the flatness."""
@@ -59,7 +57,7 @@ def symmetry() -> Finding:
 
 @PAPER.claim(
     "lemma3", "Lemmas 1, 3", "The least flatness over all rescalings is Σ q_k |a_k|^p, p = 2c/(c+1).",
-    "relative difference from a search ≤ 1e-10",
+    "relative difference to a search ≤ 1e-10",
 )  # fmt: skip
 def least_over_rescalings() -> Finding:
     """Σ q|a|^p against a search for the best scale of every neuron: the largest relative difference."""
@@ -122,16 +120,14 @@ def moments() -> Finding:
 # Existence and norms of interpolators.
 
 
-def drawn(activation: Activation, nu: float, seed: int, *, spanning: bool = True) -> tuple[Any, ...]:
-    """(link, U, y, W, features): weights of correlation ν, or in a tilted subspace where they do not span all."""
-    from steppe.data import multi_index
+def system(activation: Activation, nu: float, seed: int, *, spanning: bool = True) -> tuple[Any, ...]:
+    """(link, U, y, W, features): W of correlation ν, or, if not `spanning`, W in a tilted subspace."""
     from steppe.papers.multi_index import theory
 
     rng = np.random.default_rng(seed)
-    link, U, _ = model("sum", activation, 1, 12, rng)
-    x, y, *_ = multi_index(link, U, 24, key=rng)
+    act, link, U, x, y = drawn(activation, 1, 12, 24, rng)
     W = theory.correlated(96, U, nu, key=rng) if spanning else theory.within(96, theory.tilted(U, nu, key=rng), key=rng)
-    return link, U, y, W, theory.features(W, x, sigma(activation))
+    return link, U, y, W, theory.features(W, x, act)
 
 
 @PAPER.claim("lemma6", "Lemma 6", "yᵀ(ΦΦᵀ)⁻¹y ≥ ‖y‖²/σ₁².", "ratio ≥ 1 in every draw")
@@ -143,7 +139,7 @@ def least_norm_is_large() -> Finding:
     for nu in (0.01, 0.9):
         found = []
         for seed in range(4):
-            _, _, y, _, f = drawn("quadratic", nu, seed)
+            _, _, y, _, f = system("quadratic", nu, seed)
             a = theory.least_norm(f.phi, y)
             found.append(float(a @ a) * float(np.linalg.norm(f.phi, 2)) ** 2 / float(y @ y))
         ratios[nu] = min(found)
@@ -203,12 +199,12 @@ def relu_interpolates() -> Finding:
 
 
 @PAPER.claim(
-    "lemma9", "Lemma 9", "Noise adds at most ‖Φ⁺ε‖ to the least norm, whose square has mean σ² tr(ΦΦᵀ)⁻¹.",
-    "within four standard errors",
+    "lemma9", "Lemma 9", "Noise ε adds at most ‖Φ⁺ε‖ to the least norm, and E‖Φ⁺ε‖² = σ² tr(ΦΦᵀ)⁻¹.",
+    "mean within four standard errors",
 )  # fmt: skip
 def noise_adds_norm() -> Finding:
     """E‖Φ⁺ε‖² = tr(ΦΦᵀ)⁻¹, and | ‖Φ⁺(g + ε)‖ − ‖Φ⁺g‖ | ≤ ‖Φ⁺ε‖: the error of the mean in standard errors."""
-    _, _, y, _, f = drawn("quadratic", 0.3, 0)
+    _, _, y, _, f = system("quadratic", 0.3, 0)
     pseudo = np.linalg.pinv(f.phi)
     noise = np.random.default_rng(2).standard_normal((2000, len(y)))
     squares = np.sum((noise @ pseudo.T) ** 2, axis=1)
@@ -248,15 +244,15 @@ def flattest_loss(activation: Activation, nu: float, seed: int) -> tuple[float, 
     """Inner weights in a tilted subspace: the loss of the flattest interpolator, and the least of all outer weights."""
     from steppe.papers.multi_index import theory
 
-    link, U, y, W, f = drawn(activation, nu, seed, spanning=False)
+    link, U, y, W, f = system(activation, nu, seed, spanning=False)
     best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=1e-6)
     least = theory.least_population_loss(W, link.activation, link, U)
     return theory.population_loss(W, best.a, link.activation, link, U), least
 
 
 @PAPER.claim(
-    "prop4", "Proposition 4", "E g² − kᵀK⁺k bounds the loss for any outer weights, and falls as ν grows.",
-    "loss/bound ≥ 1",
+    "prop4", "Proposition 4", "E g² − kᵀK⁺k is a lower bound of the loss for any outer weights, and falls as ν grows.",
+    "loss over bound ≥ 1",
 )  # fmt: skip
 def least_loss_bounds() -> Finding:
     """The loss of flattest interpolators over the least loss of all outer weights: the smallest ratio."""
@@ -274,7 +270,7 @@ def least_loss_bounds() -> Finding:
 
 
 @PAPER.claim(
-    "example1", "Example 1", "Inner weights orthogonal to U: the population loss is at least Var g.",
+    "example1", "Example 1", "With inner weights orthogonal to U the population loss is at least Var g.",
     "ratio ≥ 1 in every draw",
 )  # fmt: skip
 def orthogonal_weights_miss() -> Finding:
@@ -289,11 +285,11 @@ def orthogonal_weights_miss() -> Finding:
 
 
 @PAPER.claim(
-    "thm4", "Theorem 4", "Every direction m/r times with weights cⱼ r/m interpolates, has loss 0 and is flattest.",
-    "flatness over the bound below all ≤ 4",
+    "thm4", "Theorem 4", "The net with each direction m/r times and weights cⱼ r/m has loss 0 and is flattest.",
+    "flatness over the lower bound of all interpolators ≤ 4",
 )  # fmt: skip
 def copies_are_flattest() -> Finding:
-    """Residual on the examples, population loss, and flatness over the bound below all interpolators."""
+    """Residual on the examples, population loss, and flatness over the lower bound of all interpolators."""
     from steppe.activations import quadratic, rectifier, relu_power
     from steppe.data import multi_index, orthonormal
     from steppe.data.links import SumOfSingleIndex

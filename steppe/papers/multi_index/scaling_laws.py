@@ -2,32 +2,30 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Scale, Shown
+from steppe.experiments import Experiment, Finding, Scale, Shown, experiment
 from steppe.papers.multi_index.setting import (
     PAPER,
     Activation,
     Law,
     degree,
+    drawn_at,
     exponent,
     fitted,
     interpolated,
     label,
     laws,
     listed,
-    model,
     rows,
-    sigma,
 )
 from steppe.store import Computed
 
 Runs = Sequence[Any]
-Check = Callable[..., Finding]
 
 # One row for each size and seed. `bad`: the flattest interpolator with inner weights in a tilted subspace, `bad_loss`
 # its population loss, `bad_norm` = ‖a‖² of the least norm; `teacher`: Theorem 4's network; `pointwise`: the bound below
@@ -38,49 +36,37 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Scaling(Experiment, kind="multi-index/scaling"):
+@experiment("multi-index/scaling")
+def scaling(
+    checkpoint: Any, progress: Any, *, activation: Activation = "relu", d: tuple[int, ...] = (),
+    n: tuple[int, ...] = (), m: tuple[int, ...] = (), nu: float = 0.3, seeds: int = 10, rtol: float = 1e-5,
+) -> Computed:  # fmt: skip
     """A single-index model of the activation without noise, at sizes (d, n, m), with `seeds` draws for each size."""
+    from steppe.papers.multi_index import theory
 
-    activation: Activation
-    d: tuple[int, ...]
-    n: tuple[int, ...]
-    m: tuple[int, ...]
-    nu: float = 0.3
-    seeds: int = 10
-    rtol: float = 1e-5
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        return Computed(rows(COLUMNS, self.seeds * len(self.d), self._row, checkpoint), {}, {})
-
-    def _row(self, k: int) -> dict[str, float]:
-        from steppe.data import multi_index
-        from steppe.papers.multi_index import theory
-
-        size, seed = divmod(k, self.seeds)
-        d, n, m = self.d[size], self.n[size], self.m[size]
-        rng, activation = np.random.default_rng([seed, d, n, m]), sigma(self.activation)
-        link, U, _ = model("sum", self.activation, 1, d, rng)
-        x, y, *_ = multi_index(link, U, n, key=rng)
-        W = theory.within(m, theory.tilted(U, self.nu, key=rng), key=rng)
-        f = theory.features(W, x, activation)
+    def row(k: int) -> dict[str, float]:
+        at, rng, act, link, U, x, y = drawn_at(k, seeds, activation, d, n, m)
+        W = theory.within(at["m"], theory.tilted(U, nu, key=rng), key=rng)
+        f = theory.features(W, x, act)
         values = np.linalg.svd(f.phi, compute_uv=False)
-        row = dict.fromkeys(COLUMNS, math.nan) | {
-            "d": d, "n": n, "m": m, "seed": seed, "exists": 0.0, "alignment": theory.alignment(W, U),
-            "teacher": theory.flatness(theory.copies(link, U, m), x, activation),
-            "pointwise": theory.pointwise(x, y, m, activation), "q_low": f.q.min(), "q_high": f.q.max(),
+        found = dict.fromkeys(COLUMNS, math.nan) | at | {
+            "exists": 0.0, "alignment": theory.alignment(W, U),
+            "teacher": theory.flatness(theory.copies(link, U, at["m"]), x, act),
+            "pointwise": theory.pointwise(x, y, at["m"], act), "q_low": f.q.min(), "q_high": f.q.max(),
             "singular_1": values[0], "singular_2": values[1], "singular_n": values[-1],
         }  # fmt: skip
         try:
-            best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=self.rtol)
+            best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=rtol)
         except theory.NoInterpolatorError:
-            return row
+            return found
         least = theory.least_norm(f.phi, y)
-        return row | {
+        return found | {
             "exists": 1.0, "bad": best.flatness, "bad_lower": best.lower, "bad_norm": float(least @ least),
             "bad_largest": float(np.abs(least).max()), "lemma5": theory.from_least_norm(f, y, a=least),
-            "bad_loss": theory.population_loss(W, best.a, activation, link, U),
+            "bad_loss": theory.population_loss(W, best.a, act, link, U),
         }  # fmt: skip
+
+    return Computed(rows(COLUMNS, seeds * len(d), row, checkpoint), {}, {})
 
 
 # Quadratic neurons span d(d + 1)/2 dimensions: n stays well below that.
@@ -100,10 +86,10 @@ def sample_and_width(n: tuple[int, ...], d: int) -> dict[str, Any]:
     return {"d": (d,) * len(n), "n": n, "m": tuple(4 * k for k in n)}
 
 
-def at_each_scale(smoke: dict[str, Any], paper: dict[str, Any]) -> dict[Scale, list[Scaling]]:
+def at_each_scale(smoke: dict[str, Any], paper: dict[str, Any]) -> dict[Scale, list[Experiment]]:
     return {
-        "smoke": [Scaling(activation, **smoke, seeds=4) for activation in LAWS],
-        "paper": [Scaling(activation, **paper) for activation in LAWS],
+        "smoke": [scaling(activation=a, **smoke, seeds=4) for a in LAWS],
+        "paper": [scaling(activation=a, **paper) for a in LAWS],
     }
 
 
@@ -128,58 +114,46 @@ def flatness_against(size: str, size_label: str, title: str) -> Shown:
 
 IN_PROPORTION = at_each_scale(in_proportion((24, 48, 96)), in_proportion(GROWN))
 ALL_SIZES = PAPER.figure(
-    "thm2-all",
-    "flatness of good and of bad interpolators, all sizes in proportion",
-    runs=IN_PROPORTION,
-    show=flatness_against("n", "n = 2d = m/4", "Theorems 1, 2 · all sizes in proportion"),
-)
+    "thm2-all", "flatness of good and of bad interpolators, all sizes in proportion",
+    runs=IN_PROPORTION, show=flatness_against("n", "n = 2d = m/4", "Theorems 1, 2 · all sizes in proportion"),
+)  # fmt: skip
 DIMENSION = PAPER.figure(
-    "thm1-d",
-    "flatness against the dimension",
+    "thm1-d", "flatness against the dimension", show=flatness_against("d", "d", "Theorems 1, 2 · the dimension alone"),
     runs=at_each_scale(dimension_alone((16, 32, 64), n=32), dimension_alone((24, 32, 48, 64, 96, 128), n=96)),
-    show=flatness_against("d", "d", "Theorems 1, 2 · the dimension alone"),
-)
+)  # fmt: skip
 SAMPLE = PAPER.figure(
-    "thm2-n",
-    "flatness against the sample, m = 4n",
+    "thm2-n", "flatness against the number of examples n, m = 4n",
     runs=at_each_scale(sample_and_width((24, 48, 96), d=32), sample_and_width((40, 60, 80, 120, 160, 240), d=40)),
     show=flatness_against("n", "n = m/4", "Theorems 1, 2 · the sample and the width"),
-)
+)  # fmt: skip
 
 
-def meets(column: str, size: str, predicted: Callable[[int], float]) -> Check:
+def meets(column: str, size: str, predicted: Callable[[int], float], runs: Runs) -> Finding:
     """Two-sided: the exponent is the predicted one. Measured is the largest difference."""
-
-    def check(runs: Runs) -> Finding:
-        found = laws(runs, lambda c: c[column], size, predicted)
-        return Finding(max(law.away for law in found), all(law.met for law in found), listed(found))
-
-    return check
+    found = laws(runs, lambda c: c[column], size, predicted)
+    return Finding(max(law.away for law in found), all(law.met for law in found), listed(found))
 
 
-def at_least(of: Callable[[Any], Any], size: str, predicted: Callable[[int], float]) -> Check:
+def at_least(of: Callable[[Any], Any], size: str, predicted: Callable[[int], float], runs: Runs) -> Finding:
     """One-sided: it grows, and not more slowly than predicted. Measured is the least exponent over its prediction."""
-
-    def check(runs: Runs) -> Finding:
-        found = laws(runs, of, size, predicted)
-        holds = all(law.found.value > 0 and law.at_least for law in found)
-        return Finding(min(law.found.value / law.predicted for law in found), holds, listed(found))
-
-    return check
+    found = laws(runs, of, size, predicted)
+    holds = all(law.found.value > 0 and law.at_least for law in found)
+    return Finding(min(law.found.value / law.predicted for law in found), holds, listed(found))
 
 
 PAPER.claim(
     "thm1-dimension", "Theorem 1", "The least flatness grows like d^{c/(c+1)} (Theorem 4's network).",
     "exponent c/(c+1) within its interval", needs=(DIMENSION,),
-)(meets("teacher", "d", lambda c: c / (c + 1)))  # fmt: skip
+)(partial(meets, "teacher", "d", lambda c: c / (c + 1)))  # fmt: skip
 PAPER.claim(
-    "thm1-dimension-bound", "Theorem 1", "… and so does the bound below every interpolator.",
+    "thm1-dimension-bound", "Theorem 1", "The lower bound of all interpolators grows like d^{c/(c+1)} too.",
     "exponent c/(c+1) within its interval", needs=(DIMENSION,),
-)(meets("pointwise", "d", lambda c: c / (c + 1)))  # fmt: skip
+)(partial(meets, "pointwise", "d", lambda c: c / (c + 1)))  # fmt: skip
 PAPER.claim(
-    "thm1-all", "Theorem 1", "With d, n, m in proportion: like d^{c/(c+1)} m^{(1−c)/(1+c)} ∝ n^{1/(c+1)}.",
+    "thm1-all", "Theorem 1",
+    "With d, n, m in proportion the least flatness grows like d^{c/(c+1)} m^{(1−c)/(1+c)} ∝ n^{1/(c+1)}.",
     "exponent 1/(c+1) within its interval", needs=(ALL_SIZES,),
-)(meets("teacher", "n", lambda c: 1 / (c + 1)))  # fmt: skip
+)(partial(meets, "teacher", "n", lambda c: 1 / (c + 1)))  # fmt: skip
 
 
 @PAPER.claim(
@@ -187,7 +161,7 @@ PAPER.claim(
     "ratio between 1 and 2 in every draw", needs=(ALL_SIZES, DIMENSION, SAMPLE),
 )  # fmt: skip
 def sandwich(all_sizes: Runs, dimension: Runs, sample: Runs) -> Finding:
-    """Theorem 4's flatness over the bound below all interpolators: the largest."""
+    """Theorem 4's flatness over the lower bound of all interpolators: the largest ratio."""
     ratios: dict[str, list[Any]] = {}
     for run in (*all_sizes, *dimension, *sample):
         ratios.setdefault(label(run), []).append(run.curves["teacher"] / run.curves["pointwise"])
@@ -203,15 +177,16 @@ PAPER.claim(
     "thm2-ratio", "Theorem 2, Informal Theorem 1",
     "Bad interpolators are sharper than the flattest by at least n^{c/(c+1)}.",
     "exponent at least c/(c+1) − 0.15, sizes in proportion", needs=(ALL_SIZES,),
-)(at_least(lambda c: c["bad"] / c["teacher"], "n", lambda c: c / (c + 1)))  # fmt: skip
+)(partial(at_least, lambda c: c["bad"] / c["teacher"], "n", lambda c: c / (c + 1)))  # fmt: skip
 PAPER.claim(
-    "thm2-sample", "Theorem 2", "Their flatness grows at least like n^{c/(c+1)} m^{(1−c)/(1+c)} ∝ n^{1/(c+1)}.",
+    "thm2-sample", "Theorem 2",
+    "The flatness of bad interpolators grows at least like n^{c/(c+1)} m^{(1−c)/(1+c)} ∝ n^{1/(c+1)}.",
     "exponent at least 1/(c+1), d fixed", needs=(SAMPLE,),
-)(at_least(lambda c: c["bad"], "n", lambda c: 1 / (c + 1)))  # fmt: skip
+)(partial(at_least, lambda c: c["bad"], "n", lambda c: 1 / (c + 1)))  # fmt: skip
 
 
 @PAPER.claim(
-    "thm2-bad", "Definition 2, Theorem 2", "… and their population loss stays large.",
+    "thm2-bad", "Definition 2, Theorem 2", "The population loss of bad interpolators stays large.",
     "loss ≥ half of predicting 0's, every draw", needs=(ALL_SIZES, DIMENSION, SAMPLE),
 )  # fmt: skip
 def bad_loss_is_large(all_sizes: Runs, dimension: Runs, sample: Runs) -> Finding:
@@ -224,6 +199,7 @@ def bad_loss_is_large(all_sizes: Runs, dimension: Runs, sample: Runs) -> Finding
     return Finding(least, least >= 0.5, f"{len(ratios)} draws, median {np.median(ratios):.2f}")
 
 
+@PAPER.plot("lemma2", "singular values of the activations", figures.panels, runs=IN_PROPORTION)
 def singular_values(runs: Runs) -> dict[str, Any]:
     panels = []
     for run in runs:
@@ -236,14 +212,6 @@ def singular_values(runs: Runs) -> dict[str, Any]:
         title = f"{label(run)}: √(nm) ∝ n, √m ∝ n^½"
         panels.append({"x": "n = 2d = m/4", "y": "singular values of Φ", "log": "xy", "title": title, "series": series})
     return {"title": "Lemma 2 · one singular value of the activations is large", "panels": panels}
-
-
-PAPER.figure(
-    "lemma2",
-    "singular values of the activations",
-    runs=IN_PROPORTION,
-    show=Shown(singular_values, figures.panels),
-)
 
 
 @PAPER.claim(
@@ -265,8 +233,8 @@ def one_large_singular_value(runs: Runs) -> Finding:
 
 
 @PAPER.claim(
-    "lemma4", "Lemmas 1, 4", "A neuron of unit norm costs q of order d^{c/(c+1)}, the cheapest and the dearest.",
-    "exponent c/(c+1) within its interval", needs=(DIMENSION,),
+    "lemma4", "Lemmas 1, 4", "The cost q of every neuron of unit norm is of order d^{c/(c+1)}.",
+    "exponent of the cheapest and of the dearest c/(c+1) within its interval", needs=(DIMENSION,),
 )  # fmt: skip
 def costs_of_neurons(runs: Runs) -> Finding:
     found = [

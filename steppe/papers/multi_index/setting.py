@@ -1,9 +1,8 @@
 """The setting of multi-index: its activations, links and data, rows of runs, and exponents of scaling laws.
 
-The paper's formulas for these were lost, and we choose: the sizes, the noise (standard deviations 0.1 and 1), the
-coefficients 1/√r of the sum of r = 5, the matrix A and the outer function of the quadratic form. There A has
-eigenvalues ±1/√d, so that y = relu(xᵀAx) depends on all d directions, and ν is the correlation to the first r of its
-eigenvectors.
+Our copy of the paper lacks the formulas of these choices, so they are ours: the sizes, the noise (standard deviations
+0.1 and 1), the coefficients 1/√r of a sum of r = 5, and y = relu(xᵀAx) for the quadratic form. A has eigenvalues ±1/√d,
+so that y depends on all d directions; ν is the correlation to the first r of its eigenvectors.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,12 +53,34 @@ def model(link: LinkName, activation: Activation, r: int, d: int, rng: Any) -> t
     return Linear(coefficients) if link == "linear" else SumOfSingleIndex(sigma(activation), coefficients), U, U
 
 
+def drawn(activation: Activation, r: int, d: int, n: int, rng: Any, *, noise: float = 0.0) -> tuple[Any, ...]:
+    """(σ, link, U, x, y): n examples of a sum of r single-index models in d dimensions."""
+    from steppe.data import multi_index
+
+    link, U, _ = model("sum", activation, r, d, rng)
+    x, y, *_ = multi_index(link, U, n, noise=noise, key=rng)
+    return sigma(activation), link, U, x, y
+
+
+def drawn_at(
+    k: int, seeds: int, activation: Activation, d: Any, n: Any, m: Any, *, r: int = 1, level: float = 0.0
+) -> tuple[Any, ...]:
+    """The k-th draw of `seeds` at each of the sizes (d, n, m): ({"d", "n", "m", "seed"}, rng, σ, link, U, x, y).
+
+    The labels have noise of variance level/n.
+    """
+    size, seed = divmod(k, seeds)
+    at = {"d": d[size], "n": n[size], "m": m[size], "seed": seed}
+    rng = np.random.default_rng([seed, d[size], n[size], m[size]])
+    return at, rng, *drawn(activation, r, d[size], n[size], rng, noise=(level / n[size]) ** 0.5)
+
+
 def _relu(z: Any) -> Any:
     return z * (z > 0)
 
 
 def rows(names: Sequence[str], count: int, row: Callable[[int], dict[str, float]], checkpoint: Any) -> dict[str, Any]:
-    """The columns `names` of row(0), …, row(count − 1). A run that was killed continues after its last saved row."""
+    """The columns `names` of row(0), …, row(count − 1). A killed run continues after its last saved row."""
     done = [] if checkpoint is None else list((checkpoint.load() or {}).get("rows", ()))
     for k in range(len(done), count):
         found = row(k)
@@ -96,7 +117,7 @@ def exponent(x: Any, y: Any) -> Exponent:
     return Exponent(slope, slope - reach, slope + reach)
 
 
-# An interval narrower than this counts as this wide: the sizes are finite, and the laws hold up to logarithms.
+# An interval counts as at least this wide on each side: the sizes are finite, and the laws hold up to logarithms.
 MARGIN = 0.15
 
 

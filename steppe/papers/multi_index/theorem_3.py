@@ -1,18 +1,19 @@
 """Theorem 3, Lemma 13, Proposition 2: flattest interpolators of slightly noisy labels, as the sample grows."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from steppe import figures
-from steppe.experiments import Experiment, Finding, Shown
+from steppe.experiments import Finding, experiment
 from steppe.papers.multi_index.scaling_laws import GROWN, LAWS, in_proportion
 from steppe.papers.multi_index.setting import (
     MARGIN,
     PAPER,
     Activation,
+    drawn_at,
     exponent,
     fitted,
     label,
@@ -20,12 +21,10 @@ from steppe.papers.multi_index.setting import (
     listed,
     model,
     rows,
-    sigma,
 )
 from steppe.store import Computed
 
 Runs = Sequence[Any]
-Check = Callable[..., Finding]
 
 # One row for each size and seed. `flatness`, `loss`, `largest` = ‖a‖_∞: of the flattest interpolator; `patched*`: of
 # Lemma 13's; `spoiled_loss`: the largest loss found among interpolators of `budget` times its flatness; `teacher`: the
@@ -37,56 +36,49 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Generalising(Experiment, kind="multi-index/generalising"):
+@experiment("multi-index/generalising")
+def generalising(
+    checkpoint: Any, progress: Any, *, activation: Activation = "relu", d: tuple[int, ...] = (),
+    n: tuple[int, ...] = (), m: tuple[int, ...] = (), r: int = 1, level: float = 0.1, budget: float = 2.0,
+    seeds: int = 10, rtol: float = 1e-5,
+) -> Computed:  # fmt: skip
     """Half of the inner weights are the link's directions, the others random; the label noise has variance level/n."""
+    from steppe.papers.multi_index import theory
 
-    activation: Activation
-    d: tuple[int, ...]
-    n: tuple[int, ...]
-    m: tuple[int, ...]
-    r: int = 1
-    level: float = 0.1
-    budget: float = 2.0
-    seeds: int = 10
-    rtol: float = 1e-5
-
-    def run(self, checkpoint: Any, progress: Any) -> Computed:
-        return Computed(rows(COLUMNS, self.seeds * len(self.d), self._row, checkpoint), {}, {})
-
-    def _row(self, k: int) -> dict[str, float]:
-        from steppe.data import multi_index
-        from steppe.papers.multi_index import theory
-
-        size, seed = divmod(k, self.seeds)
-        d, n, m = self.d[size], self.n[size], self.m[size]
-        rng, activation = np.random.default_rng([seed, d, n, m]), sigma(self.activation)
-        link, U, _ = model("sum", self.activation, self.r, d, rng)
-        x, y, *_ = multi_index(link, U, n, noise=(self.level / n) ** 0.5, key=rng)
-        extra = theory.within(m - m // 2, np.eye(d), key=rng)
-        both = theory.patched(theory.copies(link, U, m // 2), extra, x, y, activation)
-        f = theory.features(both.W, x, activation)
-        best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=self.rtol)
-        spoiled = theory.spoiled(both.W, best.a, f, activation, flatness=self.budget * best.flatness)
+    def row(k: int) -> dict[str, float]:
+        at, rng, act, link, U, x, y = drawn_at(k, seeds, activation, d, n, m, r=r, level=level)
+        width = at["m"]
+        extra = theory.within(width - width // 2, np.eye(at["d"]), key=rng)
+        both = theory.patched(theory.copies(link, U, width // 2), extra, x, y, act)
+        f = theory.features(both.W, x, act)
+        best = theory.flattest_interpolator(f.phi, y, f.q, f.p, rtol=rtol)
+        spoiled = theory.spoiled(both.W, best.a, f, act, flatness=budget * best.flatness)
         one = np.vstack([U[:1], extra])
-        g = theory.features(one, x, activation)
-        alone = theory.flattest_interpolator(g.phi, activation(x @ U[0]), g.q, g.p, rtol=self.rtol)
-        single, *_ = model("sum", self.activation, 1, d, rng)
+        g = theory.features(one, x, act)
+        alone = theory.flattest_interpolator(g.phi, act(x @ U[0]), g.q, g.p, rtol=rtol)
+        single, *_ = model("sum", activation, 1, at["d"], rng)
 
         def loss(a: Any) -> float:
-            return theory.population_loss(both.W, a, activation, link, U)
+            return theory.population_loss(both.W, a, act, link, U)
 
-        return {
-            "d": d, "n": n, "m": m, "seed": seed, "flatness": best.flatness, "lower": best.lower,
-            "teacher": theory.flatness(theory.copies(link, U, m), x, activation), "loss": loss(best.a),
+        return at | {
+            "flatness": best.flatness, "lower": best.lower, "loss": loss(best.a),
+            "teacher": theory.flatness(theory.copies(link, U, width), x, act),
             "largest": float(np.abs(best.a).max()), "patched": float(f.q @ np.abs(both.a) ** f.p),
             "patched_loss": loss(both.a), "patched_largest": float(np.abs(both.a).max()),
             "spoiled_loss": loss(spoiled), "alone": alone.flatness, "alone_largest": float(np.abs(alone.a).max()),
-            "alone_loss": theory.population_loss(one, alone.a, activation, single, U[:1]),
+            "alone_loss": theory.population_loss(one, alone.a, act, single, U[:1]),
         }  # fmt: skip
 
+    return Computed(rows(COLUMNS, seeds * len(d), row, checkpoint), {}, {})
 
-def losses_and_largest(runs: Runs) -> dict[str, Any]:
+
+@PAPER.plot(
+    "thm3", "population loss of flattest interpolators; balancedness", figures.panels,
+    runs={"smoke": [generalising(activation=a, **in_proportion((16, 32, 48)), seeds=3) for a in LAWS],
+          "paper": [generalising(activation=a, **in_proportion(GROWN)) for a in LAWS]},
+)  # fmt: skip
+def thm3(runs: Runs) -> dict[str, Any]:
     panels, largest = [], []
     for run, colour, other in zip(runs, ("blue", "orange"), ("red", "pink"), strict=True):
         c, name = run.curves, label(run)
@@ -102,43 +94,28 @@ def losses_and_largest(runs: Runs) -> dict[str, Any]:
     return {"title": "Theorem 3 · flattest interpolators generalise, label noise of variance 0.1/n", "panels": panels}
 
 
-THM3 = PAPER.figure(
-    "thm3",
-    "population loss of flattest interpolators; balancedness",
-    runs={
-        "smoke": [Generalising(a, d=(16, 32, 48), n=(32, 64, 96), m=(128, 256, 384), seeds=3) for a in LAWS],
-        "paper": [Generalising(a, **in_proportion(GROWN)) for a in LAWS],
-    },
-    show=Shown(losses_and_largest, figures.panels),
-)
-
-
-def falls(column: str) -> Check:
+def falls(column: str, runs: Runs) -> Finding:
     """A population loss falls, at least like n^{−½}: the slowest exponent."""
-
-    def check(runs: Runs) -> Finding:
-        found = laws(runs, lambda c: c[column], "n", lambda c: -0.5)
-        slowest = max(law.found.value for law in found)
-        holds = slowest <= -0.5 and all(law.found.high < 0 for law in found)
-        largest = max(float(run.curves[column].max()) for run in runs)
-        return Finding(slowest, holds, f"{listed(found)}; largest loss {largest:.3g}")
-
-    return check
+    found = laws(runs, lambda c: c[column], "n", lambda c: -0.5)
+    slowest = max(law.found.value for law in found)
+    holds = slowest <= -0.5 and all(law.found.high < 0 for law in found)
+    largest = max(float(run.curves[column].max()) for run in runs)
+    return Finding(slowest, holds, f"{listed(found)}; largest loss {largest:.3g}")
 
 
 PAPER.claim(
     "thm3-rate", "Theorems 3, 5", "Flattest interpolators of labels with noise of variance 0.1/n generalise.",
-    "population loss falls at least like n^{−½}", needs=(THM3,),
-)(falls("loss"))  # fmt: skip
+    "population loss falls at least like n^{−½}", needs=(thm3,),
+)(partial(falls, "loss"))  # fmt: skip
 PAPER.claim(
-    "thm3-worst", "Theorems 3, 5", "… and so does the worst one found among those of twice the trace.",
-    "population loss falls at least like n^{−½}", needs=(THM3,),
-)(falls("spoiled_loss"))  # fmt: skip
+    "thm3-worst", "Theorems 3, 5", "So does the worst interpolator found among those of at most twice the least trace.",
+    "population loss falls at least like n^{−½}", needs=(thm3,),
+)(partial(falls, "spoiled_loss"))  # fmt: skip
 
 
 @PAPER.claim(
-    "lemma13", "Lemma 13, Theorem 3", "An interpolator of the noise too exists that is flattest up to a constant.",
-    "flatness over Theorem 4's bounded, not growing with n", needs=(THM3,),
+    "lemma13", "Lemma 13, Theorem 3", "Some interpolator of the noisy labels is flattest up to a constant factor.",
+    "its flatness over Theorem 4's ≤ 10, not growing with n", needs=(thm3,),
 )  # fmt: skip
 def patched_is_flat(runs: Runs) -> Finding:
     """Lemma 13's flatness over Theorem 4's: the largest, and how it grows."""
@@ -149,8 +126,8 @@ def patched_is_flat(runs: Runs) -> Finding:
 
 
 @PAPER.claim(
-    "prop2-balanced", "Proposition 2", "Flattest interpolators with half of the neurons along u have ‖a‖_∞ ~ 1/m.",
-    "m‖a‖_∞ ∝ m^b, b < ½ (a single neuron: 1)", needs=(THM3,),
+    "prop2-balanced", "Proposition 2", "With half of the neurons along u, flattest interpolators have ‖a‖_∞ ~ 1/m.",
+    "m‖a‖_∞ ∝ m^b, b < ½ (a single neuron: 1)", needs=(thm3,),
 )  # fmt: skip
 def flattest_are_balanced(runs: Runs) -> Finding:
     found = laws(runs, lambda c: c["m"] * c["largest"], "m")
@@ -164,7 +141,7 @@ def of_activation(runs: Runs, activation: Activation) -> dict[str, Any]:
 
 
 @PAPER.misprint(
-    "prop2-necessary", "Proposition 2", needs=(THM3,),
+    "prop2-necessary", "Proposition 2", needs=(thm3,),
     printed=("An interpolator is flattest only if ‖a‖_∞ ~ 1/m (here degree c = 1).",
              "m‖a‖_∞ bounded wherever the flatness is Theorem 4's"),
     corrected=("For c > 1 an interpolator is flattest only if ‖a‖_∞ ~ 1/m; at c = 1 one neuron is as flat as m.",

@@ -1,6 +1,6 @@
 """The paper, and the two kinds of figures that it is made of: one training run, and the runs of several figures."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -29,8 +29,8 @@ def training_figure(
 ) -> Figure:
     """Declare a figure of one training run: loss, accuracy and trace against epochs, for several seeds.
 
-    At smoke scale stage k lasts smoke[k] epochs, stages beyond are left out, and the net is narrower: it behaves the
-    same within seconds.
+    At smoke scale stage k lasts smoke[k] epochs, later stages are left out, and the net is narrower: the same effects
+    show within seconds.
     """
     stages = tuple(replace(row, epochs=epochs) for row, epochs in zip(paper.stages, smoke, strict=False))
     small = replace(paper, stages=stages, width=smoke_width, test=4_000, per_decade=10)
@@ -39,8 +39,19 @@ def training_figure(
         id,
         title,
         runs={"smoke": seeds(small, smoke_seeds), "paper": seeds(paper, paper_seeds)},
-        show=Shown(lambda runs: curves(drawn_title, runs), training_curves),
+        show=Shown(lambda runs: curves(honest(drawn_title, runs, [paper]), runs), training_curves),
     )
+
+
+def honest(title: str, runs: Sequence[Any], paper: Iterable[Any]) -> str:
+    """The title of what the paper shows; if the runs are smaller than those of `paper`, it says so and names them."""
+    published = {(spec.width, sum(row.epochs for row in spec.stages)) for spec in paper}
+    used = {(e.spec["width"], sum(row["epochs"] for row in e.spec["stages"])) for e in runs}
+    if used <= published:
+        return title
+    widths, epochs = ([f"{size:,}" for size in sorted(set(sizes))] for sizes in zip(*used, strict=True))
+    span = " to ".join(dict.fromkeys((epochs[0], epochs[-1])))
+    return f"Stand-in for {title}\nwidth {', '.join(widths)}, {span} epochs"
 
 
 def curves(title: str, runs: Sequence[Any]) -> dict[str, Any]:
@@ -77,14 +88,19 @@ def joint_figure(
     """Declare a figure of the runs of several others. `numbers` gets one list of runs for each of them."""
     scales: tuple[Scale, ...] = ("smoke", "paper")
     runs: dict[Scale, tuple[Experiment, ...]] = {s: tuple(e for f in figures for e in f.runs[s]) for s in scales}
-    return PAPER.figure(id, title, runs=runs, show=Shown(lambda found: numbers(*split(figures, found)), draw))
+
+    def together(found: Sequence[Any]) -> dict[str, Any]:
+        shown = numbers(*split(figures, found))
+        return shown | {"title": honest(shown["title"], found, runs["paper"])}
+
+    return PAPER.figure(id, title, runs=runs, show=Shown(together, draw))
 
 
 def split(figures: Sequence[Figure], runs: Sequence[Any]) -> list[list[Any]]:
-    """The runs of each figure. The number of runs shows which scale they are from."""
+    """The runs of each figure. The number of runs tells the scale."""
     for scale in ("smoke", "paper"):
         counts = [len(figure.runs[scale]) for figure in figures]
         if sum(counts) == len(runs):
             rest = iter(runs)
             return [[next(rest) for _ in range(count)] for count in counts]
-    raise AssertionError(f"{len(runs)} runs are those of no scale")
+    raise AssertionError(f"no scale has {len(runs)} runs")

@@ -1,4 +1,4 @@
-"""Beyond the paper: all runs in one picture, its question 2, sample complexity, a penalised bias, and next checks."""
+"""Beyond the paper: all runs in one picture, question 2, sample complexity, a penalised bias, and further checks."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from steppe.experiments import Finding, Shown
-from steppe.figures import panels
+from steppe.experiments import Finding
+from steppe.figures import panels, series
 from steppe.papers.wen2023._paper import PAPER, joint_figure, training_figure
 from steppe.papers.wen2023.figures_1_to_6 import fig1a, fig1b, fig2a, fig4a, fig4b, fig6a, fig6b
 from steppe.papers.wen2023.figures_7_to_11 import fig8a, fig8b, fig9a, fig9b, fig10a, fig10b, fig11a, fig11b
 from steppe.papers.wen2023.run_claims import last, ratio, spread
 from steppe.papers.wen2023.training import Training, sam
 
-# Flat is not enough: how flat every run ended, relative to the least possible trace, against its test error. These are
-# all figures that have a lower bound of the trace and an accuracy, with label, colour and kind of point.
+# Flat is not enough: how flat every run ended, relative to the least possible trace, against its test error. Shown are
+# all figures with a lower bound of the trace and an accuracy, with label, colour and kind of point.
 
 _SERIES = (
     ("I: no bias, 1-SAM", "green", "points", (fig1b, fig8b)),
@@ -33,19 +33,16 @@ _FLOOR = 3e-5
 
 def scatter_numbers(*by_figure: Sequence[Any]) -> dict[str, Any]:
     found = dict(zip(_SCATTERED, by_figure, strict=True))
-    series = []
+    points = []
     for label, colour, kind, figures in _SERIES:
         chosen = [e for figure in figures for e in found[figure]]
         x = [e.result["trace_parts"]["gauss_newton"] / e.result["bound"] for e in chosen]
         y = [max(1 - e.result["final"]["test_accuracy"], _FLOOR) for e in chosen]
-        series.append({"x": x, "y": y, "kind": kind, "colour": colour, "label": label})
+        points.append(series(x, y, kind, colour, label))
     panel = {
-        "x": "trace (Gauss-Newton part) over the bound for interpolators",
-        "y": f"test error (none of the test points: {_FLOOR:.0e})",
-        "series": series,
-        "log": "xy",
-        "places": [{"at": 1.0, "label": "flattest"}],
-    }
+        "x": "trace (Gauss-Newton part) over the bound for interpolators", "y": f"test error (0 drawn at {_FLOOR:.0e})",
+        "series": points, "log": "xy", "places": [{"at": 1.0, "label": "flattest"}],
+    }  # fmt: skip
     return {"title": "Flat is not enough: all runs", "panels": [panel]}
 
 
@@ -68,19 +65,18 @@ _PROPERTIES = {
 def question_2_numbers(*by_scenario: Sequence[Any]) -> dict[str, Any]:
     shown: list[dict[str, Any]] = []
     for name, (label, log) in _PROPERTIES.items():
-        series = []
-        for (scenario, colour, _), runs in zip(_SCENARIOS, by_scenario, strict=True):
-            for k, e in enumerate(runs):
-                label_once = scenario if k == 0 and not shown else None
-                series.append(_curve(e, name, colour, label_once))
-        shown.append({"x": "epochs", "y": label, "series": series, "log": "x" + log})
+        lines = [
+            _curve(e, name, colour, scenario if k == 0 and not shown else None)
+            for (scenario, colour, _), runs in zip(_SCENARIOS, by_scenario, strict=True)
+            for k, e in enumerate(runs)
+        ]
+        shown.append({"x": "epochs", "y": label, "series": lines, "log": "x" + log})
     return {"title": "Question 2: what 1-SAM's minima have besides flatness", "panels": shown}
 
 
 def _curve(run: Any, name: str, colour: str, label: str | None) -> dict[str, Any]:
     """A thin line against epochs; epoch 0 is drawn at ½ on the logarithmic axis."""
-    x, y = run.curves["epoch"].clip(min=0.5).tolist(), run.curves[name].tolist()
-    return {"x": x, "y": y, "kind": "thin", "colour": colour} | ({"label": label} if label else {})
+    return series(run.curves["epoch"].clip(min=0.5), run.curves[name], "thin", colour, label)
 
 
 joint_figure(
@@ -89,15 +85,15 @@ joint_figure(
 
 
 @PAPER.claim(
-    "question2-sharing", "Question 2", "In the minima of III more examples share a neuron than in those of II.",
-    "ratio III/II of the share of examples a neuron fires on above 1", needs=(fig4b, fig6a),
+    "question2-sharing", "Question 2", "In the minima of scenario III more examples share a neuron than in II.",
+    "ratio III/II of the share of examples on which a neuron fires above 1", needs=(fig4b, fig6a),
 )  # fmt: skip
 def sharing(two: Sequence[Any], three: Sequence[Any]) -> Finding:
     return _compared(ratio(three, two, "sharing"), two, three, "sharing")
 
 
 @PAPER.claim(
-    "question2-rank", "Question 2", "The features of the minima in II have a larger rank than in III.",
+    "question2-rank", "Question 2", "The features of the minima in scenario II have a larger rank than in III.",
     "ratio II/III of feature ranks above 1", needs=(fig4b, fig6a),
 )  # fmt: skip
 def rank(two: Sequence[Any], three: Sequence[Any]) -> Finding:
@@ -131,29 +127,21 @@ def by_size(runs: Sequence[Any], network: str, name: str) -> dict[int, list[floa
     return found
 
 
-def sample_numbers(runs: Sequence[Any]) -> dict[str, Any]:
-    series, sizes = [], sorted(by_size(runs, "no-bias", "test_loss"))
-    d = runs[0].spec["d"]
+@PAPER.plot(
+    "sample-complexity", "test loss of 1-SAM against n, with the rate d/n", panels,
+    runs={"smoke": _sizes((40, 160), 200_000, 2, width=200, test=4_000),
+          "paper": _sizes((25, 35, 50, 70, 100, 140, 200, 280, 400), 2_000_000, 5)},
+)  # fmt: skip
+def sample_complexity(runs: Sequence[Any]) -> dict[str, Any]:
+    found_series, sizes = [], sorted(by_size(runs, "no-bias", "test_loss"))
     for network, colour in (("no-bias", "green"), ("bias", "red")):
         found = by_size(runs, network, "test_loss")
-        points = [(n, v) for n, values in found.items() for v in values]
-        series.append({"x": [n for n, _ in points], "y": [v for _, v in points], "kind": "points", "colour": colour})
-        medians = [median(found[n]) for n in sizes]
-        series.append({"x": sizes, "y": medians, "kind": "line", "colour": colour, "label": f"{network}, median"})
-    line = {"x": sizes, "y": [d / n for n in sizes], "kind": "dashed", "colour": "ink", "label": "d/n"}
-    panel = {"x": "training examples n", "y": "test loss of 1-SAM", "series": [*series, line], "log": "xy"}
+        n, values = zip(*((n, v) for n, values in found.items() for v in values), strict=True)
+        found_series.append(series(n, values, "points", colour))
+        found_series.append(series(sizes, [median(found[n]) for n in sizes], "line", colour, f"{network}, median"))
+    found_series.append(series(sizes, [runs[0].spec["d"] / n for n in sizes], "dashed", "ink", "d/n"))
+    panel = {"x": "training examples n", "y": "test loss of 1-SAM", "series": found_series, "log": "xy"}
     return {"title": "Sample complexity on P_xor against d/n (theorem 3.1)", "panels": [panel]}
-
-
-sample_complexity = PAPER.figure(
-    "sample-complexity",
-    "test loss of 1-SAM against n, with the rate d/n",
-    runs={
-        "smoke": _sizes((40, 160), 200_000, 2, width=200, test=4_000),
-        "paper": _sizes((25, 35, 50, 70, 100, 140, 200, 280, 400), 2_000_000, 5),
-    },
-    show=Shown(sample_numbers, panels),
-)
 
 
 @PAPER.claim(
@@ -180,33 +168,28 @@ def _penalties(penalties: Sequence[float], epochs: int, seeds: int, **rest: Any)
     )
 
 
-def penalty_numbers(runs: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot(
+    "bias-penalty", "1-SAM with weight decay of the bias alone", panels,
+    runs={"smoke": _penalties((0.0, 0.1), 1_000, 2, width=100, test=4_000, per_decade=10),
+          "paper": _penalties((0.0, 0.01, 0.1, 1.0), 5_000, 3, width=200)},
+)  # fmt: skip
+def bias_penalty(runs: Sequence[Any]) -> dict[str, Any]:
     colours = ("red", "orange", "green", "blue", "ink")
     penalties = sorted({e.spec["stages"][0]["bias_decay"] for e in runs})
     shown = []
     for name, label, log in (("test_accuracy", "test accuracy", "x"), ("trace", "tr ∇²L", "xy")):
-        series = []
-        for penalty, colour in zip(penalties, colours, strict=False):
-            for k, e in enumerate(e for e in runs if e.spec["stages"][0]["bias_decay"] == penalty):
-                series.append(_curve(e, name, colour, f"decay {penalty:g}" if k == 0 else None))
-        shown.append({"x": "epochs", "y": label, "series": series, "log": log})
+        lines = [
+            _curve(e, name, colour, f"decay {penalty:g}" if k == 0 else None)
+            for penalty, colour in zip(penalties, colours, strict=False)
+            for k, e in enumerate(e for e in runs if e.spec["stages"][0]["bias_decay"] == penalty)
+        ]
+        shown.append({"x": "epochs", "y": label, "series": lines, "log": log})
     return {"title": "Scenario II when the bias is penalised (1-SAM)", "panels": shown}
 
 
-bias_penalty = PAPER.figure(
-    "bias-penalty",
-    "1-SAM with weight decay of the bias alone",
-    runs={
-        "smoke": _penalties((0.0, 0.1), 1_000, 2, width=100, test=4_000, per_decade=10),
-        "paper": _penalties((0.0, 0.01, 0.1, 1.0), 5_000, 3, width=200),
-    },
-    show=Shown(penalty_numbers, panels),
-)
-
-
 @PAPER.claim(
-    "bias-penalised", "Beyond", "Weight decay of the bias alone gives scenario II back most of its generalisation.",
-    "with the best penalty at most half as many wrong answers", needs=(bias_penalty,),
+    "bias-penalised", "Beyond", "Weight decay of the bias alone lets 1-SAM generalise in scenario II.",
+    "with the best penalty at most half as many wrong answers as without", needs=(bias_penalty,),
 )  # fmt: skip
 def penalised(runs: Sequence[Any]) -> Finding:
     """The share of wrong answers with the best of the penalties, over the share without one."""
@@ -221,7 +204,7 @@ def penalised(runs: Sequence[Any]) -> Finding:
     return Finding(left, left <= 0.5, detail)
 
 
-# The next checks: what a reviewer of the paper would ask for.
+# Further checks that a reviewer of the paper would ask for.
 
 
 def _next_check(id: str, title: str, paper: Training, smoke: int) -> None:

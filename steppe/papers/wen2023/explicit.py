@@ -75,6 +75,11 @@ def cube(d: int) -> Floats:
     return 2.0 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1) - 1.0
 
 
+def circle(n: int, *, start: float = 0.0) -> Floats:
+    """n points at equal angles on the unit circle, from the angle `start`."""
+    return generalising.unit(2 * np.pi * np.arange(n) / n + start)
+
+
 def excess(build: Callable[[Any, Any], Params], bound: Callable[[Any, Any], float], **rest: Any) -> float:
     """Relative excess of the trace over its bound on 100 points of P_xor, d = 30; inf for a net that does not fit."""
     data = steppe.data.xor(30, 100, replace=False, key=0)

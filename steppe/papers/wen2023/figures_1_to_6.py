@@ -7,25 +7,12 @@ from typing import Any
 import numpy as np
 
 import steppe
-from steppe.experiments import Figure, Finding, Shown
+from steppe.experiments import Figure, Finding
 from steppe.figures import memorising, neurons
 from steppe.papers.wen2023 import explicit
-from steppe.papers.wen2023._paper import PAPER, training_figure
-from steppe.papers.wen2023.run_claims import (
-    NEARLY,
-    PERFECT,
-    accuracy,
-    claim_accuracy_falls,
-    claim_attains_bound,
-    claim_flatter_and_worse,
-    claim_generalises,
-    claim_peak,
-    claim_trace_falls,
-    last,
-    of_paper_size,
-    ratio,
-    spread,
-)
+from steppe.papers.wen2023 import run_claims as claim
+from steppe.papers.wen2023._paper import PAPER, honest, training_figure
+from steppe.papers.wen2023.run_claims import NEARLY, PERFECT, accuracy, last, of_paper_size, ratio, spread
 from steppe.papers.wen2023.theory import bounds, generalising
 from steppe.papers.wen2023.training import Training, gd, sam
 
@@ -36,9 +23,9 @@ fig1a = training_figure(
 )
 fig1b = training_figure("fig1b", "no bias, 1-SAM", Training("no-bias", (sam(0.01, 0.05, 1e5),)), smoke=(4_000,))
 
-claim_generalises(fig1a, "Figure 1a", "Without bias, GD with weight decay", PERFECT)
-claim_generalises(fig1b, "Figure 1b, Theorem 3.1", "Without bias, 1-SAM", PERFECT)
-claim_trace_falls(fig1a)
+claim.generalises(fig1a, "Figure 1a", "Without bias, GD with weight decay", PERFECT)
+claim.generalises(fig1b, "Figure 1b, Theorem 3.1", "Without bias, 1-SAM", PERFECT)
+claim.trace_falls(fig1a)
 
 
 @PAPER.claim(
@@ -61,7 +48,7 @@ fig2a_printed = training_figure(
     Training("sim-bn", (sam(0.005, 0.1, 2e4), sam(0.003, 1.0, 2e3))), smoke=(300, 50), smoke_seeds=1, paper_seeds=2,
 )  # fmt: skip
 
-claim_generalises(fig2a, "Figure 2a, Theorem 3.2", "With simplified BatchNorm, 1-SAM", NEARLY)
+claim.generalises(fig2a, "Figure 2a, Theorem 3.2", "With simplified BatchNorm, 1-SAM", NEARLY)
 
 
 def fits(runs: Sequence[Any]) -> Finding:
@@ -125,17 +112,14 @@ def longest_neurons(W1: Any) -> dict[str, Any]:
     return {"rows": rows, "columns": np.linalg.norm(W1, axis=0).tolist()}
 
 
-def neuron_table(runs: Sequence[Any]) -> dict[str, Any]:
-    return {
-        "title": "Fig. 2b · the four longest neurons, and what the inputs weigh",
-        "runs": [
-            {"seed": e.spec["seed"], "neurons": e.params["W1"][:, :2].tolist()} | longest_neurons(e.params["W1"])
-            for e in runs
-        ],
-    }
-
-
-fig2b = PAPER.figure("fig2b", "the neurons of figure 2a", runs=fig2a.runs, show=Shown(neuron_table, neurons))
+@PAPER.plot("fig2b", "the neurons of figure 2a", neurons, runs=fig2a.runs)
+def fig2b(runs: Sequence[Any]) -> dict[str, Any]:
+    shown = [
+        {"seed": e.spec["seed"], "neurons": e.params["W1"][:, :2].tolist()} | longest_neurons(e.params["W1"])
+        for e in runs
+    ]
+    title = "Fig. 2b · the four longest neurons, and the weight of each input"
+    return {"title": honest(title, runs, fig2a.runs["paper"]), "runs": shown}
 
 
 @PAPER.claim(
@@ -172,11 +156,11 @@ def long_columns(runs: Sequence[Any]) -> Finding:
 # Figure 3: a memorising net of theorem 4.1 on points of the unit circle. Nothing is trained.
 
 
-def memorising_net(_: Sequence[Any]) -> dict[str, Any]:
+@PAPER.plot("fig3", "a memorising net on the circle", memorising, runs={"smoke": (), "paper": ()})
+def fig3(_: Sequence[Any]) -> dict[str, Any]:
     """The output on a grid of the plane, the training points, and the line where each neuron begins to fire."""
     points, grid = 7, 181
-    angles = 2 * np.pi * np.arange(points) / points + 0.35
-    x = np.column_stack([np.cos(angles), np.sin(angles)])
+    x = explicit.circle(points, start=0.35)
     y = np.where(np.arange(points) % 2 == 0, 1.0, -1.0)
     params = explicit.memorising(x, y)
     side = np.linspace(-1.35, 1.35, grid)
@@ -194,11 +178,6 @@ def memorising_net(_: Sequence[Any]) -> dict[str, Any]:
     }
 
 
-fig3 = PAPER.figure(
-    "fig3", "a memorising net on the circle", runs={"smoke": (), "paper": ()}, show=Shown(memorising_net, memorising)
-)
-
-
 @PAPER.claim(
     "fig3-memorising", "Figure 3, caption",
     "The memorising net fits its points and puts out 0 on almost all of the circle if ε is small.",
@@ -206,14 +185,11 @@ fig3 = PAPER.figure(
 )  # fmt: skip
 def silent_on_the_circle() -> Finding:
     """The share of the circle on which the memorising net puts out 0, as its ε shrinks."""
-    angle = 2 * np.pi * np.arange(7) / 7
-    x, y = np.column_stack([np.cos(angle), np.sin(angle)]), np.where(np.arange(7) % 2 == 0, 1.0, -1.0)
-    angle = 2 * np.pi * np.arange(100_000) / 100_000
-    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    x, y = explicit.circle(7), np.where(np.arange(7) % 2 == 0, 1.0, -1.0)
     shares, fitted = [], True
     for fraction in (0.5, 1e-2, 1e-4):
         params = explicit.memorising(x, y, fraction=fraction)
-        shares.append(float(np.mean(explicit.outputs(params, circle) == 0)))
+        shares.append(float(np.mean(explicit.outputs(params, explicit.circle(100_000)) == 0)))
         fitted &= explicit.measured(params, x, y)[1] < explicit.ROUNDING**2
     growing = shares[0] < shares[1] < shares[2]
     listed = ", ".join(f"{s:.4f}" for s in shares)
@@ -229,10 +205,10 @@ fig4b = training_figure(
     "fig4b", "bias, 1-SAM", Training("bias", (sam(0.01, 0.05, 2e5), sam(0.01, 0.1, 4e5))), smoke=(10_000, 30_000)
 )
 
-claim_flatter_and_worse(fig4a, fig4b, "Figure 4", "Bias")
-claim_accuracy_falls(fig4b, "Figure 4", "Bias")
-claim_attains_bound(fig4b, "Figure 4b, Theorem 4.1, section 6", "Bias", smaller=0.01)
-claim_peak(
+claim.flatter_and_worse(fig4a, fig4b, "Figure 4", "Bias")
+claim.accuracy_falls(fig4b, "Figure 4", "Bias")
+claim.attains_bound(fig4b, "Figure 4b, Theorem 4.1, section 6", "Bias", smaller=0.01)
+claim.peak(
     fig4b, "Figure 4, caption", "Bias: the generalisation of 1-SAM degenerates after 4,000 epochs.",
     stated=4_000, factor=4,
 )  # fmt: skip
@@ -281,7 +257,7 @@ fig5b = training_figure(
     smoke=(4_000, 4_000),
 )  # fmt: skip
 
-claim_flatter_and_worse(fig5a, fig5b, "Figure 5", "Softplus")
+claim.flatter_and_worse(fig5a, fig5b, "Figure 5", "Softplus")
 
 # Figure 6: simplified layer normalisation.
 
@@ -294,9 +270,9 @@ fig6b = training_figure(
     Training("sim-ln", tuple(sam(0.01, rho, 5e2, held=10.0) for rho in (0.1, 0.5, 1.0))), smoke=(500, 500, 500),
 )  # fmt: skip
 
-claim_generalises(fig6a, "Figure 6a", "With simplified LayerNorm, 1-SAM", NEARLY)
-claim_generalises(
+claim.generalises(fig6a, "Figure 6a", "With simplified LayerNorm, 1-SAM", NEARLY)
+claim.generalises(
     fig6b, "Figure 6b", "With simplified LayerNorm and the first layer's norm held, 1-SAM", NEARLY
 )  # fmt: skip
 _claim_title(5, "Simplified LayerNorm", fig6a, former=True)
-claim_attains_bound(fig6a, "Section 6, Theorem 5.1", "Simplified LayerNorm", smaller=0.1, own_outputs=False)
+claim.attains_bound(fig6a, "Section 6, Theorem 5.1", "Simplified LayerNorm", smaller=0.1, own_outputs=False)

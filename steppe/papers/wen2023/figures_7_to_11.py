@@ -4,19 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from steppe.experiments import Finding
+from steppe.papers.wen2023 import run_claims as claim
 from steppe.papers.wen2023._paper import PAPER, training_figure
 from steppe.papers.wen2023.figures_1_to_6 import fig1b, fig4a, fig4b
-from steppe.papers.wen2023.run_claims import (
-    NEARLY,
-    PERFECT,
-    claim_accuracy_falls,
-    claim_attains_bound,
-    claim_flatter_and_worse,
-    claim_generalises,
-    claim_peak,
-    claim_trace_falls,
-    ratio,
-)
+from steppe.papers.wen2023.run_claims import NEARLY, PERFECT, ratio
 from steppe.papers.wen2023.training import Training, gd, sam
 
 # Figure 7: inputs uniform in a ball, real labels.
@@ -39,7 +30,7 @@ def bias_is_worse_on_the_ball(without: Sequence[Any], bias: Sequence[Any]) -> Fi
     return ratio(bias, without, "test_loss", least=2)
 
 
-claim_attains_bound(fig7b, "Section 6, Theorem 4.1", "Uniform ball, bias", smaller=0.1)
+claim.attains_bound(fig7b, "Section 6, Theorem 4.1", "Uniform ball, bias", smaller=0.1)
 
 # Figures 8 and 9: the logistic loss with label smoothing 0.2, without bias and with it.
 
@@ -52,9 +43,9 @@ fig8b = training_figure(
     Training("no-bias", (sam(0.1, 0.2, 1e5),), loss="logistic:0.2"), smoke=(4_000,),
 )  # fmt: skip
 
-claim_generalises(fig8a, "Figure 8a", "Logistic loss, no bias: SGD with weight decay", PERFECT)
-claim_generalises(fig8b, "Figure 8b", "Logistic loss, no bias: 1-SAM", PERFECT)
-claim_trace_falls(fig8a)
+claim.generalises(fig8a, "Figure 8a", "Logistic loss, no bias: SGD with weight decay", PERFECT)
+claim.generalises(fig8b, "Figure 8b", "Logistic loss, no bias: 1-SAM", PERFECT)
+claim.trace_falls(fig8a)
 
 fig9a = training_figure(
     "fig9a", "logistic, bias, SGD with weight decay",
@@ -65,10 +56,10 @@ fig9b = training_figure(
     Training("bias", (sam(0.1, 0.2, 1e5),), loss="logistic:0.2"), smoke=(8_000,),
 )  # fmt: skip
 
-claim_flatter_and_worse(fig9a, fig9b, "Figure 9", "Logistic loss, bias")
-claim_accuracy_falls(fig9b, "Figure 9", "Logistic loss, bias")
-claim_attains_bound(fig9b, "Section 6, Lemma A.13", "Logistic loss, bias", smaller=0.05)
-claim_peak(
+claim.flatter_and_worse(fig9a, fig9b, "Figure 9", "Logistic loss, bias")
+claim.accuracy_falls(fig9b, "Figure 9", "Logistic loss, bias")
+claim.attains_bound(fig9b, "Section 6, Lemma A.13", "Logistic loss, bias", smaller=0.05)
+claim.peak(
     fig9b, "Figure 9, caption", "Logistic loss, bias: 1-SAM starts to degenerate after 2,000 epochs.",
     stated=2_000, factor=5,
 )  # fmt: skip
@@ -94,8 +85,8 @@ fig10b = training_figure(
     smoke=(500, 3_000),
 )  # fmt: skip
 
-claim_generalises(fig10a, "Figure 10a", "Logistic loss, simplified BatchNorm: 1-SAM", NEARLY)
-claim_generalises(fig10b, "Figure 10b", "Logistic loss, simplified LayerNorm: 1-SAM", NEARLY)
+claim.generalises(fig10a, "Figure 10a", "Logistic loss, simplified BatchNorm: 1-SAM", NEARLY)
+claim.generalises(fig10b, "Figure 10b", "Logistic loss, simplified LayerNorm: 1-SAM", NEARLY)
 
 # Figure 11: three layers.
 
@@ -107,8 +98,8 @@ fig11b = training_figure(
     "fig11b", "3 layers, bias, 1-SAM", Training("bias", (sam(0.01, 0.05, 1e5),), depth=3), smoke=(500,)
 )
 
-claim_flatter_and_worse(fig11a, fig11b, "Figure 11", "Three layers, bias")
-claim_attains_bound(fig11b, "Section 6, Theorem 4.1", "Three layers, bias", smaller=0.3)
+claim.flatter_and_worse(fig11a, fig11b, "Figure 11", "Three layers, bias")
+claim.attains_bound(fig11b, "Section 6, Theorem 4.1", "Three layers, bias", smaller=0.3)
 
 
 @PAPER.claim(

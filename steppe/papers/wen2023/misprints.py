@@ -19,9 +19,12 @@ from steppe.papers.wen2023.theory import printed as as_printed
 Check = Callable[[bool], Finding]
 
 
-def _misprint(id: str, source: str, statement: str, *, printed: str, corrected: str) -> Callable[[Check], Check]:
-    """A misprint of which one statement holds with the corrected formula and not with the printed one."""
-    return PAPER.misprint(id, source, printed=(statement, printed), corrected=(statement, corrected))
+def _misprint(
+    id: str, source: str, statement: str, expected: str, *, printed: str, corrected: str
+) -> Callable[[Check], Check]:
+    """A misprint: the statement with the printed formula in its gap is wrong, with the corrected one it is right."""
+    wrong, right = statement.format(printed), statement.format(corrected)
+    return PAPER.misprint(id, source, printed=(wrong, expected), corrected=(right, expected))
 
 
 def _sample(n: int = 64) -> Any:
@@ -32,8 +35,8 @@ def _sample(n: int = 64) -> Any:
 
 
 @_misprint(
-    "eq5", "Eq. 5", "The four-neuron net of Proposition 4.2 attains the bound (d = 30).",
-    printed="trace = 4√31 with r = (d² + 1)^¼", corrected="trace = 4√31 with r = (d + 1)^¼",
+    "eq5", "Eq. 5", "With r = {} the four-neuron net of Proposition 4.2 attains the bound (d = 30).", "trace = 4√31",
+    printed="(d² + 1)^¼", corrected="(d + 1)^¼",
 )  # fmt: skip
 def eq5(printed: bool) -> Finding:
     data = _sample()
@@ -43,8 +46,8 @@ def eq5(printed: bool) -> Finding:
 
 
 @_misprint(
-    "eq5-index", "Eq. 5, index", "The four-neuron net of Proposition 4.2 interpolates.",
-    printed="W₂[2i + j] = (−1)^{i+j}/r", corrected="W₂[2i + j + 1] = (−1)^{i+j}/r",
+    "eq5-index", "Eq. 5, index", "With {} = (−1)^(i+j)/r the four-neuron net of Proposition 4.2 interpolates.",
+    "train loss 0", printed="W₂[2i + j]", corrected="W₂[2i + j + 1]",
 )  # fmt: skip
 def eq5_index(printed: bool) -> Finding:
     """W₂[2i + j] leaves out the first of the neurons 2i + j + 1, and gives each neuron the weight of the next one."""
@@ -56,8 +59,8 @@ def eq5_index(printed: bool) -> Finding:
 
 
 @_misprint(
-    "eq16", "Eq. 16", "The net of Proposition A.1 interpolates.",
-    printed="with vⱼ in W₁", corrected="with wⱼ in W₁",
+    "eq16", "Eq. 16", "With {} in W₁ the net of Proposition A.1 interpolates.", "train loss 0",
+    printed="vⱼ", corrected="wⱼ",
 )  # fmt: skip
 def eq16(printed: bool) -> Finding:
     data, support = _sample(), explicit.cube(2)
@@ -68,12 +71,11 @@ def eq16(printed: bool) -> Finding:
 
 
 @_misprint(
-    "eq17", "Eq. 17", "The net of Proposition A.2 interpolates.",
-    printed="width n, as printed", corrected="width 3n",
+    "eq17", "Eq. 17", "With {} the net of Proposition A.2 interpolates.", "train loss 0",
+    printed="the printed formulas and width n", corrected="width 3n",
 )  # fmt: skip
 def eq17(printed: bool) -> Finding:
-    angle = 2 * np.pi * np.arange(20) / 20
-    x = np.column_stack([np.cos(angle), np.sin(angle)])
+    x = explicit.circle(20)
     params = (as_printed if printed else generalising).circle(x, x[:, 0])
     _, loss = explicit.measured(params, x, x[:, 0])
     return Finding(loss, loss < explicit.ROUNDING, "train loss on 20 points of the circle")
@@ -83,7 +85,7 @@ def eq17(printed: bool) -> Finding:
 
 
 @_misprint(
-    "zero-one", "Section 2", "The zero-one loss of a net that is always right is 0.",
+    "zero-one", "Section 2", "The zero-one loss is {}: it is 0 for a net that is always right.", "0",
     printed="Pr(y f > 0)", corrected="Pr(y f ≤ 0)",
 )  # fmt: skip
 def zero_one(printed: bool) -> Finding:
@@ -94,8 +96,8 @@ def zero_one(printed: bool) -> Finding:
 
 
 @_misprint(
-    "prop4.1-unseen", "MATH.md, section 1", "1 − n/2^d is the share of points on which the memorising net errs.",
-    printed="of the unseen points", corrected="of the whole hypercube",
+    "prop4.1-unseen", "MATH.md, section 1", "The memorising net errs on a share 1 − n/2^d of {}.", "share = 1 − n/2^d",
+    printed="the unseen points", corrected="the whole hypercube",
 )  # fmt: skip
 def unseen(printed: bool) -> Finding:
     """1 − n/2^d is the error over the whole cube; on unseen points, as definition 4.2 has it, it is 1."""
@@ -109,8 +111,8 @@ def unseen(printed: bool) -> Finding:
 
 
 @_misprint(
-    "defA.2", "Definition A.2", "The smoothed logistic loss is minimal at γ_p for the label 1 (p = 0.2).",
-    printed="with p as printed", corrected="with p and 1 − p exchanged",
+    "defA.2", "Definition A.2", "The smoothed logistic loss {} is minimal at γ_p for the label 1 (p = 0.2).",
+    "minimum at γ_p", printed="as printed", corrected="with p and 1 − p exchanged",
 )  # fmt: skip
 def definition_a2(printed: bool) -> Finding:
     a, p = np.linspace(-5, 5, 100_001), 0.2
@@ -121,8 +123,8 @@ def definition_a2(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.13", "Lemma A.13", "The logistic trace is that of ½‖·‖² times a factor of p (p = 0.2).",
-    printed="1/(p(1 − p))", corrected="p(1 − p)",
+    "lemmaA.13", "Lemma A.13", "The logistic trace is {} times that of ½‖·‖² (p = 0.2).",
+    "equal to the measured factor", printed="1/(p(1 − p))", corrected="p(1 − p)",
 )  # fmt: skip
 def lemma_a13(printed: bool) -> Finding:
     """The factor between the traces of the logistic and of the squared loss at the same outputs."""
@@ -140,7 +142,7 @@ def lemma_a13(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.3", "Lemma A.3", "The bound by ‖W₂‖² + ‖γ‖² is the infimum of the trace of Sim-BN.",
+    "lemmaA.3", "Lemma A.3", "The bound {} is the infimum of the trace of Sim-BN.", "equal to the trace",
     printed="‖W₂‖² + ‖γ‖²", corrected="2(‖W₂‖² + ‖γ‖²)",
 )  # fmt: skip
 def lemma_a3(printed: bool) -> Finding:
@@ -154,8 +156,8 @@ def lemma_a3(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.1-signs", "Proof of Lemma A.1", "The net of the proof computes x₁x₂.",
-    printed="W₂ = ½ for all neurons", corrected="W₂ with the signs (−1)^{i+j}",
+    "lemmaA.1-signs", "Proof of Lemma A.1", "With {} the net of the proof computes x₁x₂.", "largest |f − x₁x₂| = 0",
+    printed="W₂ = ½ for all neurons", corrected="the signs (−1)^(i+j) in W₂",
 )  # fmt: skip
 def lemma_a1_signs(printed: bool) -> Finding:
     x = explicit.cube(4)
@@ -165,8 +167,9 @@ def lemma_a1_signs(printed: bool) -> Finding:
 
 
 @_misprint(
-    "thm3.2-silent", "Theorem 3.2, Lemmas A.1 and A.2", "At the infimum of the trace of Sim-BN, ‖W₁ⱼ[3:]‖ = 0.",
-    printed="for every neuron j", corrected="for every neuron j with γⱼW₂ⱼ ≠ 0",
+    "thm3.2-silent", "Theorem 3.2, Lemmas A.1 and A.2",
+    "At the infimum of the trace of Sim-BN, ‖W₁ⱼ[3:]‖ = 0 for every neuron j{}.", "largest ‖W₁ⱼ[3:]‖/‖W₁ⱼ‖ = 0",
+    printed="", corrected=" with γⱼW₂ⱼ ≠ 0",
 )  # fmt: skip
 def silent_neuron(printed: bool) -> Finding:
     """A fifth neuron with γ = W₂ = 0 that looks at x₃: the largest ‖W₁ⱼ[3:]‖/‖W₁ⱼ‖ of a net at the infimum."""
@@ -184,8 +187,8 @@ def silent_neuron(printed: bool) -> Finding:
 
 
 @_misprint(
-    "thm4.1-zero-labels", "Proof of Theorem 4.1", "The memorising net attains the bound where some labels are 0.",
-    printed="r = u = 1 for yᵢ = 0", corrected="a silent neuron for yᵢ = 0",
+    "thm4.1-zero-labels", "Proof of Theorem 4.1", "With {} for yᵢ = 0 the memorising net attains the bound.",
+    "trace = bound", printed="r = u = 1", corrected="a silent neuron",
 )  # fmt: skip
 def zero_labels(printed: bool) -> Finding:
     x, y = explicit.cube(4)[:6], np.array([1.0, 0, -2, 0, 0.5, 0])
@@ -196,8 +199,8 @@ def zero_labels(printed: bool) -> Finding:
 
 @_misprint(
     "thm4.1-kink", "Proof of Theorem 4.1, D = 3",
-    "The loss is twice differentiable at the memorising net, with trace the bound.",
-    printed="W₂ diagonal: on a kink", corrected="W₂ with negative entries off the diagonal",
+    "The loss is twice differentiable at the memorising net with {}, and its trace is the bound.",
+    "second differences sum to the bound", printed="a diagonal W₂", corrected="W₂ negative off the diagonal",
 )  # fmt: skip
 def kink(printed: bool) -> Finding:
     """Second differences of L along every axis add up to the trace where L is twice differentiable."""
@@ -217,8 +220,9 @@ def kink(printed: bool) -> Finding:
 
 
 @_misprint(
-    "thm5.1-switch", "Proof of Theorem 5.1", "The memorising Sim-LN net attains the bound for any ε and labels.",
-    printed="changes over at ‖x′‖|y| = ε", corrected="changes over at ε/2, silent for yᵢ = 0",
+    "thm5.1-switch", "Proof of Theorem 5.1",
+    "The memorising Sim-LN net that changes over at ‖x′‖|y| = {} attains the bound.", "trace = bound",
+    printed="ε", corrected="ε/2, and is silent for y = 0,",
 )  # fmt: skip
 def theorem_5_1_switch(printed: bool) -> Finding:
     x, y, eps = explicit.cube(3)[:4], np.array([1.5, 0.0, -0.5, 4.0]), 4.0
@@ -229,8 +233,8 @@ def theorem_5_1_switch(printed: bool) -> Finding:
 
 
 @_misprint(
-    "prop4.2-width", "Proposition 4.2, width", "A net of the stated width makes no error, however few the samples.",
-    printed="width n, also for n = 1", corrected="width max(n, 4)",
+    "prop4.2-width", "Proposition 4.2, width", "A net of width {} makes no error, however few the examples.", "error 0",
+    printed="n", corrected="max(n, 4)",
 )  # fmt: skip
 def width(printed: bool) -> Finding:
     """A net of width 1, as wide as its one example, has outputs of one sign: it errs on at least half of the cube."""
@@ -247,7 +251,7 @@ def width(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.4-norms", "Proof of Lemma A.4", "max ‖xᵢ‖² grows like this power of d, up to logarithms.",
+    "lemmaA.4-norms", "Proof of Lemma A.4", "Up to logarithms, max ‖xᵢ‖² grows like {}.", "exponent within 0.15",
     printed="√d", corrected="d",
 )  # fmt: skip
 def largest_norm(printed: bool) -> Finding:
@@ -261,7 +265,7 @@ def largest_norm(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.19-moment", "Proof of Lemma A.19", "E‖x‖⁴ is at most the stated bound.",
+    "lemmaA.19-moment", "Proof of Lemma A.19", "E‖x‖⁴ ≤ {}.", "bound ≥ d² on the hypercube",
     printed="(e^{σ²/2} − 3/2)(d + 2)(d + 4)/3", corrected="8 d(d + 2)(e^{σ²/2} − 3/2)",
 )  # fmt: skip
 def lemma_a19_moment(printed: bool) -> Finding:
@@ -270,7 +274,7 @@ def lemma_a19_moment(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.19-probability", "Lemma A.19", "The lower bound of Pr(‖x‖² > d/2) is at most 1.",
+    "lemmaA.19-probability", "Lemma A.19", "Pr(‖x‖² > d/2) ≥ {}.", "bound ≤ 1",
     printed="3d²/(4(d + 2)(d + 4)(e^{σ²/2} − 3/2))", corrected="d/(32(d + 2)(e^{σ²/2} − 3/2))",
 )  # fmt: skip
 def lemma_a19_probability(printed: bool) -> Finding:
@@ -279,8 +283,8 @@ def lemma_a19_probability(printed: bool) -> Finding:
 
 
 @_misprint(
-    "lemmaA.25-step", "Proof of Lemma A.25", "How E‖Σ σᵢxᵢ‖ compares with √(Σ‖xᵢ‖²).",
-    printed="they are equal", corrected="it is at most that",
+    "lemmaA.25-step", "Proof of Lemma A.25", "E‖Σ σᵢxᵢ‖ {} √(Σ‖xᵢ‖²).", "ratio as stated",
+    printed="=", corrected="≤",
 )  # fmt: skip
 def lemma_a25_step(printed: bool) -> Finding:
     """E‖Σ σᵢxᵢ‖ over √(Σ‖xᵢ‖²), which is at most 1 by Jensen's inequality."""

@@ -49,7 +49,7 @@ def least_trace(problem: Any, w: Any) -> float:
 
 
 def _curvature(loss: str, f: Any) -> Any:
-    """ℓ″(f); it depends on the label for none of these losses."""
+    """ℓ″(f), which does not depend on the label for these losses."""
     if loss == "logistic":
         s = 1 / (1 + np.exp(-np.abs(f)))
         return s * (1 - s)
@@ -98,13 +98,8 @@ def normalised_margin(problem: Any, w: Any) -> float:
     return float(np.min(np.asarray(problem.y, float) * f) / max(path_norm(problem, w), 1e-300))
 
 
-PROPERTIES: dict[str, Callable[[Any, Any], float]] = {
-    "feature_rank": feature_rank,
-    "active_neurons": active_neurons,
-    "sharing": sharing,
-    "path_norm": path_norm,
-    "normalised_margin": normalised_margin,
-}
+_MEASURED = (feature_rank, active_neurons, sharing, path_norm, normalised_margin)
+PROPERTIES: dict[str, Callable[[Any, Any], float]] = {measure.__name__: measure for measure in _MEASURED}
 
 
 def contributions(problem: Any, w: Any) -> Floats:

@@ -1,4 +1,4 @@
-"""Claims on trained networks that several figures share, and the checks behind them."""
+"""Claims on trained networks that several figures share: `generalises(fig1a, …)` declares one; and their checks."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -20,7 +20,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def of_paper_size(runs: Sequence[Any]) -> bool:
-    """Smaller nets, trained for a shorter time, have to meet weaker limits."""
+    """Nets smaller than the paper's are trained for a shorter time and have to meet weaker limits."""
     return all(e.spec["width"] >= _PAPER_WIDTH for e in runs)
 
 
@@ -32,21 +32,17 @@ def accuracy(runs: Sequence[Any], rule: Callable[[float], bool]) -> Finding:
 
 def ratio(above: Sequence[Any], below: Sequence[Any], name: str, *, least: float = 1.0) -> Finding:
     """The ratio of the last values in two figures, seed by seed: more than `least` for each seed."""
-    pairs = zip(last(above, name), last(below, name), strict=True)
-    ratios = [a / b for a, b in pairs]
+    ratios = [a / b for a, b in zip(last(above, name), last(below, name), strict=True)]
     return Finding(median(ratios), min(ratios) > least, spread(ratios))
 
 
 def falls_from_peak(runs: Sequence[Any], name: str) -> Finding:
     """How far below its peak a curve ends, relative to the peak: above 0 for each seed."""
-    falls = []
-    for entry in runs:
-        curve = entry.curves[name]
-        falls.append(float(1 - curve[-1] / curve.max()))
+    falls = [float(1 - e.curves[name][-1] / e.curves[name].max()) for e in runs]
     return Finding(median(falls), min(falls) > 0, spread(falls))
 
 
-def claim_generalises(figure: Figure, source: str, setting: str, least: float) -> None:
+def generalises(figure: Figure, source: str, setting: str, least: float) -> None:
     word = "perfectly" if least == PERFECT else "almost perfectly"
 
     @PAPER.claim(
@@ -57,7 +53,7 @@ def claim_generalises(figure: Figure, source: str, setting: str, least: float) -
         return accuracy(runs, lambda a: a >= least)
 
 
-def claim_trace_falls(figure: Figure) -> None:
+def trace_falls(figure: Figure) -> None:
     @PAPER.claim(
         f"{figure.id}-flattens", f"Figure {figure.id.removeprefix('fig')[:-1]}, caption",
         "Weight decay does not regularise sharpness explicitly, yet the trace falls through training.",
@@ -67,7 +63,7 @@ def claim_trace_falls(figure: Figure) -> None:
         return falls_from_peak(runs, "trace")
 
 
-def claim_flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> None:
+def flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> None:
     """Scenario II: 1-SAM (b) ends flatter than its baseline (a) and generalises worse."""
 
     @PAPER.claim(
@@ -78,7 +74,7 @@ def claim_flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> 
         return ratio(baseline, runs, "trace")
 
     @PAPER.claim(
-        f"{b.id}-generalises-worse", source, f"{setting}: … and generalises worse.",
+        f"{b.id}-generalises-worse", source, f"{setting}: 1-SAM generalises worse than the baseline.",
         "ratio of accuracies a/b above 1 in every seed", needs=(a, b),
     )  # fmt: skip
     def worse(baseline: Sequence[Any], runs: Sequence[Any]) -> Finding:
@@ -93,16 +89,16 @@ def claim_flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> 
         return accuracy(runs, lambda a: a < most)
 
 
-def claim_accuracy_falls(figure: Figure, source: str, setting: str) -> None:
+def accuracy_falls(figure: Figure, source: str, setting: str) -> None:
     @PAPER.claim(
-        f"{figure.id}-accuracy-falls", source, f"{setting}: the test accuracy of 1-SAM degenerates meanwhile.",
-        "ends below its peak in every seed", needs=(figure,),
+        f"{figure.id}-accuracy-falls", source, f"{setting}: the test accuracy of 1-SAM degenerates during training.",
+        "the accuracy ends below its peak in every seed", needs=(figure,),
     )  # fmt: skip
     def check(runs: Sequence[Any]) -> Finding:
         return falls_from_peak(runs, "test_accuracy")
 
 
-def claim_peak(figure: Figure, source: str, statement: str, *, stated: float, factor: float) -> None:
+def peak(figure: Figure, source: str, statement: str, *, stated: float, factor: float) -> None:
     """The epoch after which the test accuracy falls is the stated one, up to a factor."""
 
     @PAPER.claim(
@@ -115,7 +111,7 @@ def claim_peak(figure: Figure, source: str, statement: str, *, stated: float, fa
         return Finding(middle, stated / factor <= middle <= stated * factor, spread(epochs))
 
 
-def claim_attains_bound(figure: Figure, source: str, setting: str, *, smaller: float, own_outputs: bool = True) -> None:
+def attains_bound(figure: Figure, source: str, setting: str, *, smaller: float, own_outputs: bool = True) -> None:
     """The trace is within 3% of the least one over all nets with the same outputs, at the paper's size.
 
     Without `own_outputs` it is the Gauss-Newton part of the trace, against the least trace of an interpolator: at an

@@ -1,7 +1,7 @@
 """Section 3 of wen2023: the flattest nets without bias, and with simplified BatchNorm, generalise.
 
-No run shows what holds for every flattest minimiser. For given neurons the flattest net is a convex program; here it
-may choose among thousands of random neurons and the few that are known to be good.
+Runs cannot show what holds for every flattest minimiser. For given neurons the flattest net solves a convex program.
+Here the program chooses among thousands of random neurons and the few that are known to be good.
 """
 
 from typing import Any
@@ -63,8 +63,8 @@ def _split_cube(d: int, n: int) -> tuple[Any, Any]:
 
 
 @PAPER.claim(
-    "thm3.1-flattest", "Theorem 3.1", "The flattest 2-MLP-No-Bias of thousands of neurons generalises.",
-    "error 0 on unseen corners",
+    "thm3.1-flattest", "Theorem 3.1",
+    "The flattest 2-MLP-No-Bias that can choose among thousands of neurons generalises.", "error 0 on unseen corners",
 )  # fmt: skip
 def theorem_3_1() -> Finding:
     """The error of the flattest nets on all corners outside their training set."""
@@ -78,7 +78,8 @@ def theorem_3_1() -> Finding:
 
 
 @PAPER.claim(
-    "thmA.1-flattest", "Theorem A.1", "… for other distributions too: Gaussian inputs, y = |x₁| − |x₂|.",
+    "thmA.1-flattest", "Theorem A.1",
+    "The flattest 2-MLP-No-Bias generalises for other distributions too: Gaussian inputs, y = |x₁| − |x₂|.",
     "test loss ≤ d/n",
 )  # fmt: skip
 def theorem_a1() -> Finding:
@@ -152,8 +153,8 @@ def lemma_a1() -> Finding:
 
 
 @PAPER.claim(
-    "lemmaA.2", "Lemma A.2", "Near that least value nets are near x₁x₂ on the whole cube.",
-    "the error falls with the excess, to 0",
+    "lemmaA.2", "Lemma A.2", "Nets with ‖γ ⊙ W₂‖₁ near its least value are near x₁x₂ on the whole cube.",
+    "the error falls to 0 with the excess",
 )  # fmt: skip
 def lemma_a2() -> Finding:
     """Only neurons with tails of length about t: as t falls, so do the excess κ of ‖γ ⊙ W₂‖₁ over 2 and the error."""

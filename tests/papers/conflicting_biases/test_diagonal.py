@@ -9,10 +9,10 @@ from finished_runs import Finished
 
 from steppe.papers import paper
 from steppe.papers.conflicting_biases import PAPER
-from steppe.papers.conflicting_biases.beyond_algorithms import Divergence
+from steppe.papers.conflicting_biases.beyond_algorithms import diverging_rates
 from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, Example
 from steppe.papers.conflicting_biases.network_runs import NetworkSweep
-from steppe.papers.conflicting_biases.theorems_b import Stability
+from steppe.papers.conflicting_biases.theorems_b import random_starts
 from steppe.store import address
 
 CLAIMS = {claim.id: claim for claim in PAPER.claims if not claim.id.startswith("net-")}
@@ -124,12 +124,12 @@ def test_a_sweep_measures_its_ends():
 
 
 def test_the_seed_decides_a_stability_run():
-    a, b, c = (Stability(examples=1, runs=8, steps=200, seed=s).compute(None, None).curves for s in (1, 1, 2))
+    a, b, c = (random_starts(examples=1, runs=8, steps=200, seed=s).compute(None, None).curves for s in (1, 1, 2))
     np.testing.assert_array_equal(a["limit"], b["limit"])
     assert not np.array_equal(a["limit"], c["limit"])
 
 
 def test_divergence_names_rates_of_its_grid():
-    done = Divergence(limits=(1.5,), count=26, steps=3000).compute(None, None)
+    done = diverging_rates(limits=(1.5,), count=26, steps=3000).compute(None, None)
     assert done.curves["last"][0] <= 1.5
     assert done.curves["diverges_from"][0] > done.curves["last"][0]

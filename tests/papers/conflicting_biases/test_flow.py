@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from steppe.check import ArgumentError
-from steppe.papers.conflicting_biases.theory import Manifold, excess_rate, flow_end, flow_limit, flow_path, least_norm
+from steppe.papers.conflicting_biases.theory.flow import excess_rate, flow_end, flow_limit, flow_path
+from steppe.papers.conflicting_biases.theory.manifold import Manifold, least_norm
 
 
 @settings(max_examples=12)

@@ -7,15 +7,10 @@ from hypothesis import given, settings
 from scipy.optimize import linprog, minimize
 
 from steppe.check import ArgumentError
-from steppe.papers.conflicting_biases.theory import (
-    Manifold,
-    kkt_points,
-    least_risk,
-    least_sharpness,
-    multipliers,
-    printed,
-    risk,
-)
+from steppe.papers.conflicting_biases.theory import printed
+from steppe.papers.conflicting_biases.theory.kkt import kkt_points, least_risk, multipliers
+from steppe.papers.conflicting_biases.theory.manifold import Manifold, least_sharpness
+from steppe.papers.conflicting_biases.theory.risks import risk
 
 
 def problem(seed, **options):

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from steppe.check import ArgumentError
 from steppe.networks import two_factor_problem
-from steppe.papers.conflicting_biases.theory import Manifold
+from steppe.papers.conflicting_biases.theory.manifold import Manifold
 from steppe.papers.conflicting_biases.theory.other_models import (
     EDGE,
     ESCAPE,
     FOUR,
     SIGNS,
-    bound,
     conserved,
     flattest,
     lyapunov,
@@ -23,7 +22,6 @@ from steppe.papers.conflicting_biases.theory.other_models import (
     step,
     trace,
     two_cycle,
-    two_cycle_multiplier,
 )
 
 HESSIAN = jax.jit(lambda p, w: jax.hessian(p.loss)(w))
@@ -34,6 +32,16 @@ def test_the_map_is_gradient_descent(x, y, lr, w):
     stepped = w - lr * float(Manifold([x], y).gradient([w])[0])
     scale = np.sqrt(x / y)
     assert float(step(w * scale, 2 * lr * x * y)) == pytest.approx(stepped * scale, rel=1e-9, abs=1e-9)
+
+
+def two_cycle_multiplier(a):
+    """The derivative of two steps along the orbit of period 2: within ±1 iff 1 < a < √5 − 1."""
+    return 9 - 2 * (1 + np.asarray(a)) ** 2
+
+
+def bound(a):
+    """If a ≤ 2, an orbit from |z| below this stays below it; beyond it every start diverges."""
+    return np.sqrt(1 + 2 / a)
 
 
 @given(st.floats(1.001, 2.0))

@@ -12,7 +12,6 @@ from steppe.papers.conflicting_biases.theory.risks import (
     Folded,
     LogNormal,
     Moments,
-    expected_risk,
     gaussian,
     mean,
     min_norm,
@@ -79,6 +78,11 @@ def test_the_formula_of_the_paper_for_the_optimum():
     xs, mus = root @ x, root @ m.mu
     stated = root @ (mus - xs * (xs @ mus) / (xs @ xs) + y * xs / (xs @ xs))
     np.testing.assert_allclose(unconstrained(x, y, m), stated, rtol=1e-10)
+
+
+def expected_risk(algorithm, law, m, *, samples, key=0):
+    """E R(A(x₀, y₀)) over draws of the one training example."""
+    return mean(m.risk(algorithm(*law(np.random.default_rng(key), samples))))
 
 
 @pytest.mark.parametrize("algorithm", [min_norm, min_sharpness])

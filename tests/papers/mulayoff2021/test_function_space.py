@@ -18,7 +18,6 @@ from steppe.papers.mulayoff2021.theory import (
     leftward,
     piecewise_linear,
     rightward,
-    stability_bound,
     weight,
     weighted_roughness,
 )
@@ -149,18 +148,12 @@ def test_vector_inputs_trained_and_bounded():
     assert links.product <= flattest_implementation(params, x).value * (1 + 1e-9)
 
 
-def test_stability_bound():
-    """λ_max ≤ 2/η and λ_max ≥ 1 + 2∫|f″|g give ∫|f″|g ≤ (2/η − 1)/2."""
-    assert stability_bound(0.1) == pytest.approx((2 / 0.1 - 1) / 2)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: piecewise_linear(net(0, d=2)[0]), "one input and one output"),
         (lambda: chain(net(0)[0], np.zeros((0, 1))), "x must be of shape"),
         (lambda: weight(np.zeros((3, 2)), [0.0]), "x must be one number for each example"),
-        (lambda: stability_bound(0.0), "lr must be"),
         (lambda: chain({"W1": [[1.0]], "b1": [0.0], "W2": [[1.0], [2.0]], "b2": [0.0, 0.0]}, [[1.0]]), "one output"),
     ],
 )

@@ -17,11 +17,26 @@ from steppe.papers.mulayoff2021.theory import (
     modes,
     rescaling,
     second_moment,
-    simulated_growth,
     theorem_2,
     theorem_2_as_printed,
     upper_sharpness,
 )
+
+ROUNDING = 1e-12  # of the sums of a step
+
+
+def simulated_growth(K, lr, *, batch_size, steps, samples, key):
+    """(E‖u_t‖²/‖u₀‖² after `steps` steps from a random direction, its standard error), by simulating SGD."""
+    n, rng = len(K), np.random.default_rng(key)
+    start = rng.standard_normal(n)
+    u = np.repeat(start[None] / np.linalg.norm(start), samples, axis=0)
+    for _ in range(steps):
+        order = np.argsort(rng.random(u.shape), axis=1)
+        chosen = np.zeros(u.shape, dtype=bool)
+        np.put_along_axis(chosen, order[:, :batch_size], True, axis=1)
+        u = u - lr / batch_size * (np.where(chosen, u, 0.0) @ K)
+    squares = np.sum(u**2, axis=1)
+    return squares.mean(), squares.std(ddof=1) / np.sqrt(samples)
 
 
 def kinked(seed, *, k=6, n=4, kinks=3, d=1):
@@ -149,8 +164,6 @@ def test_second_moment_is_the_mean_over_all_batches(batch_size):
     np.testing.assert_allclose(second_moment(K, lr, batch_size=batch_size) @ U[rows], expected[rows], rtol=1e-12)
     radius = np.abs(np.linalg.eigvals(np.mean(maps, axis=0))).max()
     assert growth(K, lr, batch_size=batch_size) == pytest.approx(radius, rel=1e-10)
-    # Power iteration stops where a step changes it by 1e-10.
-    assert growth(K, lr, batch_size=batch_size, dense=0) == pytest.approx(radius, rel=1e-6)
 
 
 def test_full_batch_growth_is_that_of_gradient_descent():
@@ -191,7 +204,7 @@ def test_switching_system_is_gradient_descent_nearby(seed):
     eps, star = 1e-7, flat(params)
     path = gradient_descent(params, x, star + eps * top / np.linalg.norm(top), lr, 20)
     worst = np.linalg.norm(path[1:] - star, axis=1).max() / eps
-    assert excursion(found, lr, starts=1, steps=20).worst == pytest.approx(worst, rel=1e-4)
+    assert excursion(found, lr, starts=1, steps=20) == pytest.approx(worst, rel=1e-4)
 
 
 @given(st.integers(0, 10_000))
@@ -201,20 +214,19 @@ def test_lemma_3_and_its_converse_for_one_mode(seed):
     params, x, _ = kinked(seed, kinks=2)
     found = modes(params, x)
     top = upper_sharpness(found).upper
-    assert excursion(found, 2 / top, starts=16, steps=50).stable
+    assert excursion(found, 2 / top, starts=16, steps=50) <= 1 + 50 * ROUNDING
     smooth = modes(*kinked(seed, kinks=0)[:2])
     beyond = excursion(smooth, 2.02 / smooth.sharpness(smooth.active), starts=4, steps=50)
-    assert not beyond.stable
     # |1 − ηλ| = 1.02 along the top eigenvector, 50 times.
-    assert beyond.worst == pytest.approx(1.02**50, rel=1e-6)
+    assert beyond == pytest.approx(1.02**50, rel=1e-6)
 
 
 def test_a_stable_minimum_of_gd_that_sgd_leaves():
     params, x, _ = kinked(5, kinks=1)
     found = modes(params, x)
     lr = 1.9 / upper_sharpness(found).upper
-    assert excursion(found, lr).stable
-    assert not excursion(found, lr, batch_size=1).stable
+    assert excursion(found, lr) <= 1 + 200 * ROUNDING
+    assert excursion(found, lr, batch_size=1) > 1.001
 
 
 @pytest.mark.parametrize(

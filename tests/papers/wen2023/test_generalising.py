@@ -145,29 +145,6 @@ def test_a_coordinate_that_is_no_whole_number_is_refused():
         generalising.parity(5, (0.5, 1))
 
 
-@pytest.mark.parametrize(
-    "params",
-    [generalising.xor(3), generalising.no_bias_xor(3), memorising.deep(np.eye(3), [1, 0, 2], 3)],
-    ids=["two-layer", "no-bias", "deep"],
-)
-def test_function_and_trace_do_not_change(params):
-    x = nets.cube(3)
-    y = nets.predict(nets.mlp, params, x)
-    wide = generalising.widen(params, 9)
-    assert {len(W) for W in wide.values()} == {9}
-    assert np.array_equal(nets.predict(nets.mlp, wide, x), y)
-    # Neither room size of the oracle nor dead neurons move the trace but for the order of a sum.
-    exact = nets.gauss_newton(nets.mlp, params, x)
-    assert nets.trace(nets.mlp, wide, x, y) == pytest.approx(exact, rel=1e-13)
-
-
-def test_what_cannot_be_widened():
-    with pytest.raises(ArgumentError, match="width must be a whole number ≥ 4"):
-        generalising.widen(generalising.xor(3), 3)
-    with pytest.raises(ArgumentError, match="without batch norm"):
-        generalising.widen(generalising.sim_bn_xor(3), 8)
-
-
 def test_no_jax():
     """The constructions are an oracle of the measures: they share neither code nor an array library with them."""
     for path in (*Path(theory.__file__).parent.glob("*.py"), Path(memorising.__file__), Path(separating.__file__)):

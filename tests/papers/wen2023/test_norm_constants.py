@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import theory_nets as nets
 
-from steppe.check import ArgumentError
 from steppe.papers.wen2023.theory import complexity, generalising
 from steppe.papers.wen2023.theory.complexity import norm_constants, path_norm, squared_norms
 
@@ -87,18 +86,3 @@ def test_network_complexity_is_below_its_bound():
     exact = C / 8 * np.mean(np.max(np.abs(SIGNS @ features.T), axis=1))
     longest = np.linalg.norm(x, axis=1).max()
     assert exact <= 2 * C * complexity.linear(x) <= complexity.no_bias(C, longest, 8)
-
-
-def test_curves():
-    n = np.array([1e4, 1e6, 1e8])
-    assert complexity.d_over_n(30, n) == pytest.approx(30 / n)
-    # Õ(d/n): times n/d it grows no faster than log³n.
-    growth = complexity.fast_rate(30, n, 2.9) * n / 30
-    assert np.all(np.diff(growth) > 0)
-    assert np.all(np.diff(growth / np.log(n) ** 3) < 0)
-    # Linear in d, but for the +1 of the labels.
-    assert complexity.fast_rate(60, 1e5, 2.9) / complexity.fast_rate(30, 1e5, 2.9) == pytest.approx(2, rel=0.01)
-    with pytest.raises(ArgumentError, match="n must be 1 or more"):
-        complexity.d_over_n(30, 0)
-    with pytest.raises(ArgumentError, match="delta must be below 1"):
-        complexity.fast_rate(30, 10, 1.0, delta=1.0)

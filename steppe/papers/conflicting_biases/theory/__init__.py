@@ -1,30 +1,6 @@
-"""The theory of the diagonal network and of two points, with numpy and scipy alone."""
+"""The theory of the diagonal network and of two points, with numpy and scipy alone.
 
-from steppe.papers.conflicting_biases.theory import other_models as other_models
-from steppe.papers.conflicting_biases.theory import printed as printed
-from steppe.papers.conflicting_biases.theory import two_points as two_points
-from steppe.papers.conflicting_biases.theory.flow import excess_rate as excess_rate
-from steppe.papers.conflicting_biases.theory.flow import flow_end as flow_end
-from steppe.papers.conflicting_biases.theory.flow import flow_limit as flow_limit
-from steppe.papers.conflicting_biases.theory.flow import flow_path as flow_path
-from steppe.papers.conflicting_biases.theory.kkt import KKT as KKT
-from steppe.papers.conflicting_biases.theory.kkt import kkt_points as kkt_points
-from steppe.papers.conflicting_biases.theory.kkt import least_risk as least_risk
-from steppe.papers.conflicting_biases.theory.kkt import multipliers as multipliers
-from steppe.papers.conflicting_biases.theory.manifold import Extreme as Extreme
-from steppe.papers.conflicting_biases.theory.manifold import Manifold as Manifold
-from steppe.papers.conflicting_biases.theory.manifold import arc as arc
-from steppe.papers.conflicting_biases.theory.manifold import eighth_sharpness as eighth_sharpness
-from steppe.papers.conflicting_biases.theory.manifold import flattest as flattest
-from steppe.papers.conflicting_biases.theory.manifold import half_norm as half_norm
-from steppe.papers.conflicting_biases.theory.manifold import least_norm as least_norm
-from steppe.papers.conflicting_biases.theory.manifold import least_sharpness as least_sharpness
-from steppe.papers.conflicting_biases.theory.risks import Folded as Folded
-from steppe.papers.conflicting_biases.theory.risks import LogNormal as LogNormal
-from steppe.papers.conflicting_biases.theory.risks import Moments as Moments
-from steppe.papers.conflicting_biases.theory.risks import expected_risk as expected_risk
-from steppe.papers.conflicting_biases.theory.risks import gaussian as gaussian
-from steppe.papers.conflicting_biases.theory.risks import min_norm as min_norm
-from steppe.papers.conflicting_biases.theory.risks import min_risk as min_risk
-from steppe.papers.conflicting_biases.theory.risks import min_sharpness as min_sharpness
-from steppe.papers.conflicting_biases.theory.risks import risk as risk
+`manifold`: the interpolators of one example. `flow`: gradient flow in closed form. `kkt`: least risk at bounded
+sharpness. `risks`: expected risks. `two_points`: the logistic loss. `other_models`: beyond the paper. `printed`: the
+formulas that are wrong as printed.
+"""

@@ -145,12 +145,6 @@ class Extreme:
         w[self.support[0]] = np.sqrt(self.norm2)
         return w
 
-    def holds(self, w: Any, *, rtol: float = 1e-9) -> bool:
-        """Whether w is a member, to rounding."""
-        u = np.asarray(w, dtype=np.float64) ** 2
-        inside = u[self.support].sum()
-        return bool(abs(inside - self.norm2) <= rtol * self.norm2 and u.sum() - inside <= rtol * self.norm2)
-
 
 def least_norm(x: Any, y: Any) -> Extreme:
     """M_ℓ1: x₀ the entry of y's sign that is largest in modulus, min ‖w²‖₁ = y/x₀.

@@ -38,16 +38,6 @@ def two_cycle(a: float) -> tuple[float, float]:
     return float(np.sqrt(s / a)), float(np.sqrt(1 / (a * s)))
 
 
-def two_cycle_multiplier(a: Any) -> Floats:
-    """The derivative of two steps along the orbit of period 2, 9 − 2(1 + a)²: within ±1 iff 1 < a < √5 − 1."""
-    return 9 - 2 * (1 + np.asarray(a, dtype=np.float64)) ** 2
-
-
-def bound(a: float) -> float:
-    """√(1 + 2/a): if a ≤ 2, an orbit from |z| below it stays below it; beyond it every start diverges."""
-    return float(np.sqrt(1 + 2 / check.number("a", a, above=0.0)))
-
-
 def orbits(a: Any, *, start: float = 0.1, burn: int = 2000, keep: int = 200) -> Floats:
     """The last `keep` of burn + keep iterates for each a, (len a, keep); NaN for orbits that have diverged."""
     a = np.asarray(a, dtype=np.float64)

@@ -1,6 +1,5 @@
 """The risk of the diagonal network, and the expected risk of algorithms that see one example (Proposition E.2)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -11,9 +10,6 @@ import numpy as np
 from steppe import check
 from steppe.estimate import Estimate
 from steppe.training_set import Floats
-
-Sampler = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
-Algorithm = Callable[[Floats, Floats], Floats]
 
 _MOST_SUPPORTS = 8
 _ROOT = float(np.sqrt(2 / np.pi))  # the density of |g| at 0, and the mean of |g|
@@ -56,17 +52,6 @@ def risk(w: Any) -> Floats:
     """
     u = np.asarray(w, dtype=np.float64) ** 2
     return gaussian(u.shape[-1]).risk(u)
-
-
-def expected_risk(
-    algorithm: Algorithm, sampler: Sampler, moments: Moments, *, samples: int = 100_000, key: int = 0
-) -> Estimate:
-    """E R(A(x₀, y₀)) over draws of the one training example, ± 2.576 standard errors (99%).
-
-    The interval has a meaning only if the variance is finite: `truncated_min` shows a case where it is infinite.
-    """
-    x, y = sampler(np.random.default_rng(key), check.integer("samples", samples, minimum=2))
-    return mean(moments.risk(algorithm(x, y)))
 
 
 def mean(values: Any) -> Estimate:

@@ -12,10 +12,8 @@ from steppe.papers.mulayoff2021.theory._function_space import least_sharpness as
 from steppe.papers.mulayoff2021.theory._function_space import leftward as leftward
 from steppe.papers.mulayoff2021.theory._function_space import piecewise_linear as piecewise_linear
 from steppe.papers.mulayoff2021.theory._function_space import rightward as rightward
-from steppe.papers.mulayoff2021.theory._function_space import stability_bound as stability_bound
 from steppe.papers.mulayoff2021.theory._function_space import weight as weight
 from steppe.papers.mulayoff2021.theory._function_space import weighted_roughness as weighted_roughness
-from steppe.papers.mulayoff2021.theory._stability import Excursion as Excursion
 from steppe.papers.mulayoff2021.theory._stability import Modes as Modes
 from steppe.papers.mulayoff2021.theory._stability import Range as Range
 from steppe.papers.mulayoff2021.theory._stability import excursion as excursion
@@ -24,7 +22,6 @@ from steppe.papers.mulayoff2021.theory._stability import largest_stable_lr as la
 from steppe.papers.mulayoff2021.theory._stability import lower_sharpness as lower_sharpness
 from steppe.papers.mulayoff2021.theory._stability import modes as modes
 from steppe.papers.mulayoff2021.theory._stability import second_moment as second_moment
-from steppe.papers.mulayoff2021.theory._stability import simulated_growth as simulated_growth
 from steppe.papers.mulayoff2021.theory._stability import theorem_2 as theorem_2
 from steppe.papers.mulayoff2021.theory._stability import theorem_2_as_printed as theorem_2_as_printed
 from steppe.papers.mulayoff2021.theory._stability import upper_sharpness as upper_sharpness

@@ -8,13 +8,7 @@ import numpy as np
 
 from steppe import check
 from steppe.activations import Homogeneous
-from steppe.flattening import (
-    Features,
-    Interpolator,
-    NoInterpolatorError,
-    features,
-    flattest_interpolator,
-)
+from steppe.flattening import Features, Interpolator, NoInterpolatorError, features, flattest_interpolator
 from steppe.training_set import Floats, examples, inputs
 
 

@@ -128,19 +128,17 @@ class Conditions(NamedTuple):
 
     closest: the largest cosine between two inner weights (condition 1);
     alignment: the largest cosine between the span of the inner weights and that of U (condition 3);
-    worst_length: the largest |‖w_k‖ − 1|.
     """
 
     closest: float
     alignment: float
-    worst_length: float
 
 
 def conditions(W: Any, U: Any) -> Conditions:
     """The numbers of conditions 1 and 3; condition 2 is about `population_loss`.
 
-    >>> conditions([[1.0, 0.0], [0.6, 0.8]], [[0.0, 1.0]])[:2]       # together they span the plane, which contains U
-    (0.6, 1.0)
+    >>> conditions([[1.0, 0.0], [0.6, 0.8]], [[0.0, 1.0]])          # together they span the plane, which contains U
+    Conditions(closest=0.6, alignment=1.0)
     """
     weights, rows = inputs(W, name="W"), check_orthonormal(U)
     if weights.shape[1] != rows.shape[1]:
@@ -150,7 +148,7 @@ def conditions(W: Any, U: Any) -> Conditions:
         check.refuse("W", "without rows of zeros", int((lengths == 0).sum()), "Remove them: they have no direction.")
     cosines = np.clip(weights / lengths[:, None] @ (weights / lengths[:, None]).T, -1.0, 1.0)
     np.fill_diagonal(cosines, -1.0)
-    return Conditions(float(cosines.max()), alignment(weights, rows), float(np.max(np.abs(lengths - 1))))
+    return Conditions(float(cosines.max()), alignment(weights, rows))
 
 
 def alignment(W: Any, U: Any) -> float:

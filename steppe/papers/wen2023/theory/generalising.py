@@ -1,4 +1,4 @@
-"""Explicit flattest networks of wen2023 that generalise, and the same function at a larger width."""
+"""Explicit flattest networks of wen2023 that generalise."""
 
 import itertools
 from collections.abc import Sequence
@@ -33,13 +33,7 @@ def parity(d: int, coordinates: Sequence[int], *, depth: int = 2) -> Params:
 
 
 def junta(
-    support: Any,
-    labels: Any,
-    d: int,
-    radius: float,
-    *,
-    coordinates: Sequence[int] | None = None,
-    depth: int = 2,
+    support: Any, labels: Any, d: int, radius: float, *, coordinates: Sequence[int] | None = None, depth: int = 2
 ) -> Params:
     """The flattest net with f(x) = labels[j] wherever x[coordinates] = support[j], for inputs of norm `radius`.
 
@@ -248,27 +242,3 @@ def sim_ln_junta(
     chosen, norm = _columns(points, d, radius, coordinates)
     params = separating.sim_ln(separating.separate(points), norm, y, eps)
     return params | {"W1": _spread(params["W1"], chosen, d)}
-
-
-def widen(params: Params, width: int) -> Params:
-    """The same net with neurons that never fire, up to `width` in each hidden layer: f, ∇f and the trace stay equal.
-
-    >>> wide = widen({"W1": np.ones((1, 2)), "b1": np.ones(1), "W2": np.ones(1)}, 3)
-    >>> wide["W1"].shape, wide["W2"].tolist()
-    ((3, 2), [1.0, 0.0, 0.0])
-    """
-    m = len(params["W1"])
-    width = check.integer("width", width, minimum=m, remedy="A construction can be widened, not narrowed.")
-    if "gamma" in params:
-        remedy = "Batch norm divides a silent neuron by 0. Pass width to sim_bn_xor, which splits neurons."
-        check.refuse("params", "of a network without batch norm", sorted(params), remedy)
-    extra = width - m
-    wide = {name: np.pad(array, _margins(name, array.ndim, extra)) for name, array in params.items()}
-    if "b1" in wide:
-        wide["b1"][m:] = -1.0  # keeps the new neurons away from relu's kink
-    return wide
-
-
-def _margins(name: str, axes: int, extra: int) -> list[tuple[int, int]]:
-    """Every axis counts neurons, except the second one of W1, which counts inputs."""
-    return [(0, 0 if name == "W1" and axis == 1 else extra) for axis in range(axes)]

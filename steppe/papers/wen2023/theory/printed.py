@@ -164,11 +164,7 @@ def sim_bn_xor(d: int) -> Params:
 def _middles(data: Arcs) -> tuple[Floats, Floats, Floats]:
     """wⱼ, wⱼ·vⱼ and wⱼ·zⱼ = wⱼ·zⱼ₊₁, from half of the arcs before and after each point."""
     before, after = np.roll(data.arcs, 1) / 2, data.arcs / 2
-    return (
-        unit(data.angles + (after - before) / 2),
-        np.cos((after - before) / 2),
-        np.cos((after + before) / 2),
-    )
+    return (unit(data.angles + (after - before) / 2), np.cos((after - before) / 2), np.cos((after + before) / 2))
 
 
 def _on_circle(data: Arcs, w: Floats, slope: Floats, bias: Floats) -> Params:
