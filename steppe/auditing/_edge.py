@@ -1,22 +1,21 @@
-"""The edge of stability of an optimiser: the curvature at which its step stops shrinking the error, in one convention.
+"""The edge of stability of an optimiser: the curvature from which on its step makes the error grow, in one convention.
 
-On a quadratic, gradient descent with step η shrinks every mode while ηλ/2 < 1. Each optimiser has such a ratio:
-
-| optimiser | ratio, 1 at the edge |
+| optimiser | edge of λ |
 | --- | --- |
-| gradient descent | η λ/2 |
-| heavy ball, momentum β | η λ/(2(1 + β)) |
-| Nesterov, momentum β | η λ(1 + 2β)/(2(1 + β)) |
-| Adam, frozen preconditioner P = √ν̂ + ε | η (1 − β₁) λ(P^{−½}HP^{−½})/(2(1 + β₁)) |
+| gradient descent | 2/η |
+| heavy ball, momentum β | 2(1 + β)/η |
+| Adam, frozen preconditioner P = √ν̂ + ε | 2(1 + β₁)/((1 − β₁) η) for λ_max(P^{−½}∇²L P^{−½}): 38/η at β₁ = 0.9 |
 
-λ is λ_max(∇²L + weight decay). Cohen et al. 2021, Eq. 1 and appendix B; Cohen et al. 2022, Eq. 2: 38/η at β₁ = 0.9.
+λ is λ_max(∇²L + weight decay). An audit shows the ratio of λ to its edge: for gradient descent ηλ/2. The optimisers of
+PyTorch have theirs in `steppe.torch`. Cohen et al. 2021 (momentum) and 2022 (Adam).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steppe import check
 
@@ -39,96 +38,60 @@ class Adam:
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """`factor` · λ_max(P^{−½}(∇²L + weight_decay I)P^{−½}) is 1 at the edge; `root` is P^{½}, None for P = I. `lr` is
-    the learning rate if 2/η is the limit of λ_max(∇²L), for figures."""
+    """λ_max(S(∇²L + decay)S) is at the edge when it is limit(‖∇L‖); `scales` are the entries of S, None if S = 1.
 
-    factor: float
+    `text` says so in words. `lr` is the learning rate if 2/η is the limit of λ_max(∇²L), for figures.
+    """
+
+    limit: Callable[[float], float]
     text: str
-    weight_decay: float = 0.0
-    root: np.ndarray | None = None
+    decay: float | NDArray[Any] = 0.0
+    scales: NDArray[Any] | None = None
     lr: float | None = None
 
 
-def edge_of(optimizer: Any, vector: Any, named: Mapping[str, Any] | None = None) -> Edge:
-    """The edge of one of steppe.dynamics' GD and HeavyBall, of an `Adam` of this room, or of a torch optimiser.
+def check_optimizer(optimizer: Any) -> None:
+    """Refuses what is no optimiser of a kind that `edge_of` knows, or of PyTorch."""
+    from steppe.dynamics import GD, HeavyBall
 
-    `vector` maps what an `Adam` holds to a flat vector; `named` are the parameters of a torch module by name, needed
-    for the state of a torch Adam.
+    if optimizer is not None and not isinstance(optimizer, GD | HeavyBall | Adam) and not _is_of_torch(optimizer):
+        _refuse(optimizer)
+
+
+def _is_of_torch(optimizer: Any) -> bool:
+    """Asked without importing torch."""
+    return any(base.__module__.startswith("torch.optim") for base in type(optimizer).__mro__)
+
+
+def edge_of(optimizer: Any, vector: Callable[[Any], Any], parameters: Mapping[str, Any] | None = None) -> Edge:
+    """The edge of GD or HeavyBall of steppe.dynamics, of an `Adam` of this room, or of an optimiser of PyTorch.
+
+    `vector` maps a pytree of parameters to a flat vector; `parameters` are those of a torch module by name, in the
+    order of that vector.
 
     >>> from steppe.dynamics import GD, HeavyBall
-    >>> edge_of(GD(0.1), None).factor, round(edge_of(HeavyBall(0.1, 0.9), None).factor, 6)
-    (0.05, 0.026316)
+    >>> edge_of(GD(0.1), np.asarray).limit(0.0), round(edge_of(HeavyBall(0.1, 0.9), np.asarray).limit(0.0), 6)
+    (20.0, 38.0)
     """
     from steppe.dynamics import GD, HeavyBall
 
-    if isinstance(optimizer, Edge):
-        return optimizer
-    if type(optimizer).__module__.partition(".")[0] == "torch":
-        return _of_torch(optimizer, vector, named)
+    if _is_of_torch(optimizer):
+        return _of_torch(optimizer, vector, parameters)
     if isinstance(optimizer, GD):
-        return sgd(float(optimizer.lr), 0.0, weight_decay=float(optimizer.weight_decay))
+        lr, decay = check.number("lr", float(optimizer.lr), above=0.0), float(optimizer.weight_decay)
+        more = f", λ of ∇²L + {decay:g} I" if decay else ""
+        text = f"gradient descent: λ_max(∇²L), edge at 2/η with η = {lr:g}{more}"
+        return Edge(lambda _: 2 / lr, text, decay, lr=None if decay else lr)
     if isinstance(optimizer, HeavyBall):
-        return sgd(float(optimizer.lr), float(optimizer.momentum))
+        lr, beta = check.number("lr", float(optimizer.lr), above=0.0), float(optimizer.momentum)
+        text = f"heavy ball: λ_max(∇²L), edge at 2(1 + β)/η with η = {lr:g}, β = {beta:g}"
+        return Edge(lambda _: 2 * (1 + beta) / lr, text)
     if isinstance(optimizer, Adam):
-        return _adam(optimizer, vector(optimizer.nu))
+        return _adam(optimizer, np.asarray(vector(optimizer.nu), dtype=float))
     return _refuse(optimizer)
 
 
-def _refuse(optimizer: Any) -> NoReturn:
-    remedy = "Pass steppe.dynamics.GD(lr), HeavyBall(lr, momentum), steppe.auditing.Adam(lr, nu), SGD or Adam of torch."
-    check.refuse("optimizer", "one whose edge is known", type(optimizer).__name__, remedy)
-
-
-def _of_torch(optimizer: Any, vector: Any, named: Mapping[str, Any] | None) -> Edge:
-    """Of torch.optim.SGD, Adam or AdamW, from its options and its state."""
-    kind, groups = type(optimizer).__name__, optimizer.param_groups
-    option = groups[0]
-    if kind not in ("SGD", "Adam", "AdamW"):
-        _refuse(optimizer)
-    shared = ("lr", "momentum", "dampening", "nesterov", "weight_decay", "betas", "eps")
-    if any(group.get(name) != option.get(name) for group in groups for name in shared):
-        remedy = "Pass the one that matters: steppe.dynamics.GD(lr), or steppe.auditing.Adam(lr, nu)."
-        check.refuse("optimizer", "one with the same options in all parameter groups", kind, remedy)
-    if kind == "SGD":
-        return sgd(
-            float(option["lr"]), float(option["momentum"]), nesterov=option["nesterov"],
-            dampening=float(option["dampening"]), weight_decay=float(option["weight_decay"]),
-        )  # fmt: skip
-    if named is None:
-        remedy = "Call audit(model, data, loss, optimizer=optimizer), or pass steppe.auditing.Adam(lr, nu)."
-        check.refuse("optimizer", "given with the module whose parameters it has", kind, remedy)
-    beta1, beta2 = option["betas"]
-    nu = {}
-    for name, parameter in named.items():
-        state = optimizer.state.get(parameter)
-        if state:
-            nu[name] = state["exp_avg_sq"] / (1 - beta2 ** float(state["step"]))
-    decay = 0.0 if kind == "AdamW" or option.get("decoupled_weight_decay") else float(option["weight_decay"])
-    if not nu:
-        check.refuse("optimizer", "one that has made steps", kind, "Load its state_dict, or train first.")
-    return _adam(Adam(float(option["lr"]), nu, float(beta1), float(option["eps"]), decay), vector(nu))
-
-
-def sgd(
-    lr: float, momentum: float, *, nesterov: bool = False, dampening: float = 0.0, weight_decay: float = 0.0
-) -> Edge:
-    """Of gradient descent with momentum as torch.optim.SGD has it."""
-    lr = check.number("lr", lr, above=0.0)
-    if not 0.0 <= check.number("momentum", momentum) < 1.0:
-        check.refuse("momentum", "in [0, 1)", momentum, "Pass for instance 0.9.")
-    decay = f", λ of ∇²L + {weight_decay:g} I" if weight_decay else ""
-    if momentum == 0.0:
-        text = f"gradient descent: η λ/2 with η = {lr:g}{decay}; 1 is the edge, λ = 2/η"
-        return Edge(lr / 2, text, weight_decay, lr=None if weight_decay else lr)
-    if nesterov:
-        text = f"Nesterov: η λ (1 + 2β)/(2(1 + β)) with η = {lr:g}, β = {momentum:g}{decay}; 1 is the edge"
-        return Edge(lr * (1 + 2 * momentum) / (2 * (1 + momentum)), text, weight_decay)
-    text = f"heavy ball: η λ/(2(1 + β)) with η = {lr:g}, β = {momentum:g}{decay}; 1 is the edge"
-    return Edge(lr * (1 - dampening) / (2 * (1 + momentum)), text, weight_decay)
-
-
-def _adam(optimizer: Adam, moments: Any) -> Edge:
-    nu = np.asarray(moments, dtype=float)
+def _adam(optimizer: Adam, nu: NDArray[Any]) -> Edge:
     lr, beta = check.number("lr", optimizer.lr, above=0.0), optimizer.beta1
     check.finite("nu", nu)
     if (nu < 0).any():
@@ -136,8 +99,45 @@ def _adam(optimizer: Adam, moments: Any) -> Edge:
     preconditioner = np.sqrt(nu) + optimizer.eps
     if (preconditioner <= 0).any():
         check.refuse("eps", "> 0 where a second moment is 0", optimizer.eps, "Pass the eps of the optimiser.")
+    edge = 2 * (1 + beta) / (1 - beta)
     text = (
-        f"Adam: η (1 − β₁) λ/(2(1 + β₁)) with η = {lr:g}, β₁ = {beta:g}, λ = λ_max(P^−½ ∇²L P^−½), P = √ν̂ + ε with ν̂ "
-        f"bias-corrected and held fixed; 1 is the edge, λ = {2 * (1 + beta) / (1 - beta):.4g}/η"
+        f"Adam: λ_max(P^−½ ∇²L P^−½), P = √ν̂ + ε with ν̂ bias-corrected and held fixed, edge at "
+        f"2(1 + β₁)/((1 − β₁) η) = {edge:.4g}/η with η = {lr:g}, β₁ = {beta:g}"
     )
-    return Edge(lr * (1 - beta) / (2 * (1 + beta)), text, optimizer.weight_decay, np.sqrt(preconditioner))
+    return Edge(lambda _: edge / lr, text, optimizer.weight_decay, 1 / np.sqrt(preconditioner))
+
+
+def _of_torch(optimizer: Any, vector: Callable[[Any], Any], parameters: Mapping[str, Any] | None) -> Edge:
+    from steppe.torch._stability import stability
+
+    known = parameters or {str(k): p for k, p in enumerate(p for g in optimizer.param_groups for p in g["params"])}
+    owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if any(id(p) not in owned for p in known.values()):
+        remedy = "Pass the optimiser of this model, or freeze what it does not train."
+        check.refuse("optimizer", "one of all parameters that are audited", type(optimizer).__name__, remedy)
+    found = stability(optimizer, list(known.values()))
+    if found is None:
+        _refuse(optimizer)
+    if found.scales is None:
+        option = optimizer.param_groups[0]
+        plain = "momentum" in option and not (option["momentum"] or option["weight_decay"] or found.radius)
+        # Its threshold is that of λ_max(∇²L) alone: L2 decay is taken off.
+        return Edge(found.edge, found.convention, lr=float(option["lr"]) if plain else None)
+    if parameters is None:
+        remedy = "Call audit(model, data, loss, optimizer=optimizer), or pass steppe.auditing.Adam(lr, nu)."
+        check.refuse("optimizer", "given with the module whose parameters it has", type(optimizer).__name__, remedy)
+    if not any(optimizer.state.get(p) for p in known.values()) and any(not bool(s.any()) for s in found.scales):
+        remedy = "Load its state_dict, or train first."
+        check.refuse("optimizer", "one that has made steps", type(optimizer).__name__, remedy)
+    scales, decay = (
+        None if parts is None else np.asarray(vector(dict(zip(known, parts, strict=True))), dtype=float)
+        for parts in (found.scales, found.decay)
+    )
+    return Edge(found.edge, found.convention, 0.0 if decay is None else decay, scales)
+
+
+def _refuse(optimizer: Any) -> NoReturn:
+    remedy = (
+        "Pass steppe.dynamics.GD(lr), HeavyBall(lr, momentum), steppe.auditing.Adam(lr, nu), or SGD or Adam of torch."
+    )
+    check.refuse("optimizer", "one whose edge is known", type(optimizer).__name__, remedy)

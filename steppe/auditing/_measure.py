@@ -74,8 +74,12 @@ def audit(
     Accuracy.expected(accuracy)
     if seconds is not None:
         seconds = check.number("seconds", seconds, above=0.0, remedy="Pass None for no limit.")
-    named = dict(model.named_parameters()) if _is_torch(model) and problem is not model else None
-    edge = None if optimizer is None else edge_of(optimizer, lambda v: backend(problem).vector(problem, v), named)
+    edge = None
+    if optimizer is not None:
+        here = backend(problem)
+        named = dict(model.named_parameters()) if problem is not model else {}
+        parameters = {name: named[name] for name in here.arrays(problem)} if named else None
+        edge = edge_of(optimizer, lambda v: here.vector(problem, v), parameters)
     work = Work(problem, w, edge, accuracy, seconds, memory, int(generator(key).integers(2**31)))
     rows: list[Row] = []
     for part in PARTS:
@@ -438,28 +442,28 @@ def _edge(work: Work) -> Rows:
         why = "no optimiser was given: pass optimizer=steppe.dynamics.GD(lr), or --lr on the command line"
         yield Row("edge", "edge of stability", None, note=why)
         return
-    top = work.found.get("sharpness") if edge.root is None else _preconditioned(work, edge)
+    preconditioned = edge.scales is not None
+    top = _preconditioned(work, edge) if preconditioned else work.found.get("sharpness")
     if top is None:
         yield Row("edge", "edge of stability", None, note="the sharpness was not measured")
         return
-    decay = edge.weight_decay if edge.root is None else 0.0
-    values = (edge.factor * (x + decay) for x in (top.value, top.lower, top.upper))
-    value, lower, upper = values
-    matvecs = 0 if edge.root is None else top.matvecs
-    estimate = replace(top, value=value, lower=lower, upper=upper, matvecs=matvecs)
-    yield Row("edge", "edge of stability (1)", estimate, "solver", note=edge.text)
+    limit = edge.limit(float(np.linalg.norm(work.gradient)))
+    decay = 0.0 if preconditioned else float(edge.decay)
+    bounds = {name: (getattr(top, name) + decay) / limit for name in ("value", "lower", "upper")}
+    estimate = replace(top, **bounds, matvecs=top.matvecs if preconditioned else 0)
+    yield Row("edge", "λ over its edge, 1 is the edge", estimate, "solver", note=edge.text)
 
 
 def _preconditioned(work: Work, edge: Edge) -> Estimate:
-    """λ_max(P^{−½}(∇²L + decay)P^{−½})."""
-    root, decay = np.asarray(edge.root), edge.weight_decay
+    """λ_max(S(∇²L + decay)S)."""
+    scales, decay = np.asarray(edge.scales), np.asarray(edge.decay)
 
     def product(v: Floats) -> Floats:
-        u = v / root
-        return (np.asarray(work.hessian(u), dtype=float) + decay * u) / root
+        u = scales * v
+        return scales * (np.asarray(work.hessian(u), dtype=float) + decay * u)
 
-    # P^{−½} multiplies the rounding of a product by at most its condition.
-    precision = _rounding(work) * float(root.max() / root.min()) ** 2
+    # S multiplies the rounding of a product by at most the square of its condition.
+    precision = _rounding(work) * float(scales.max() / scales[scales > 0].min()) ** 2
     with linalg.one_thread():
         return linalg.largest(
             product, work.w.size, accuracy=work.limited(), precision=precision, key=work.key + 5

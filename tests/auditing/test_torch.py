@@ -76,23 +76,23 @@ def test_the_model_is_as_before():
 
 
 @pytest.mark.parametrize(
-    ("options", "factor"),
+    ("options", "limit"),
     [
-        ({"lr": 0.1}, 0.05),
-        ({"lr": 0.1, "momentum": 0.9}, 0.1 / 3.8),
-        ({"lr": 0.1, "momentum": 0.9, "dampening": 0.9}, 0.01 / 3.8),
-        ({"lr": 0.1, "momentum": 0.9, "nesterov": True}, 0.28 / 3.8),
+        ({"lr": 0.1}, 20.0),
+        ({"lr": 0.1, "momentum": 0.9}, 38.0),
+        ({"lr": 0.1, "momentum": 0.9, "nesterov": True}, 38 / 2.8),
     ],
 )
-def test_the_edge_of_sgd(options, factor):
-    """On a quadratic of curvature 1/factor the optimiser neither grows nor decays: a little less decays, more grows."""
+def test_the_edge_of_sgd(options, limit):
+    """On a quadratic of that curvature the optimiser neither grows nor decays: a little less decays, more grows."""
     w = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
-    edge = edge_of(torch.optim.SGD([w], **options), None)
-    assert edge.factor == pytest.approx(factor)
+    edge = edge_of(torch.optim.SGD([w], **options), np.asarray)
+    assert edge.limit(0.0) == pytest.approx(limit)
+    assert edge.lr == (0.1 if limit == 20.0 else None)
     sizes = []
     for ratio in (0.97, 1.03):
         w = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
-        optimizer, curvature = torch.optim.SGD([w], **options), ratio / edge.factor
+        optimizer, curvature = torch.optim.SGD([w], **options), ratio * limit
         for _ in range(2000):
             optimizer.zero_grad()
             (0.5 * curvature * w**2).sum().backward()
@@ -108,8 +108,8 @@ def test_the_edge_of_adam_is_that_of_its_frozen_preconditioner():
     for ratio, grows in ((0.97, False), (1.03, True)):
         adam = steppe.auditing.Adam(0.01, nu, eps=1e-8)
         edge = edge_of(adam, np.asarray)
-        H = ratio / edge.factor * np.array([1.0, 0.1]) * np.sqrt(nu)
-        assert (edge.factor * H / edge.root**2).max() == pytest.approx(ratio)
+        H = ratio * edge.limit(0.0) * np.array([1.0, 0.1]) * np.sqrt(nu)
+        assert (edge.scales**2 * H).max() == pytest.approx(ratio * edge.limit(0.0))
         w, m = np.ones(2), np.zeros(2)
         for _ in range(300):
             m = 0.9 * m + 0.1 * H * w
@@ -128,9 +128,17 @@ def test_adam_of_torch_brings_its_second_moments():
     problem = steppe.torch.Problem(model, (x, y), nn.CrossEntropyLoss())
     edge = edge_of(optimizer, problem.vector, dict(model.named_parameters()))
     nu = torch.cat([optimizer.state[p]["exp_avg_sq"].ravel() for p in model.parameters()]) / (1 - 0.999**5)
-    np.testing.assert_allclose(edge.root**2, nu.sqrt().numpy() + 1e-8, rtol=1e-12)
+    preconditioner = (1 - 0.9**5) * (nu.sqrt().numpy() + 1e-8)
+    np.testing.assert_allclose(edge.scales, preconditioner**-0.5, rtol=1e-12)
+    assert edge.limit(0.0) == pytest.approx(3800.0)
+    # Two parameter groups: the second moves twice as far.
+    groups = [{"params": list(model[0].parameters())}, {"params": list(model[2].parameters()), "lr": 0.2}]
+    edge = edge_of(torch.optim.SGD(groups, lr=0.1), problem.vector, dict(model.named_parameters()))
+    np.testing.assert_allclose(edge.scales, [1.0] * 16 + [2**0.5] * 10)
     with pytest.raises(ValueError, match="has made steps"):
         edge_of(torch.optim.Adam(model.parameters()), problem.vector, dict(model.named_parameters()))
+    with pytest.raises(ValueError, match="all parameters that are audited"):
+        edge_of(torch.optim.SGD(module().parameters()), problem.vector, dict(model.named_parameters()))
     with pytest.raises(ValueError, match="given with the module"):
         edge_of(optimizer, problem.vector)
     with pytest.raises(ValueError, match="one whose edge is known"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+import steppe
 from steppe.cli import main
 
 MODULE = """
@@ -85,6 +86,45 @@ def test_numbers_that_cannot_be_trusted_are_exit_code_1(call, tmp_path):
     code, out, _ = call("audited:product", "--checkpoint", "nan.safetensors")
     assert code == 1
     assert "diverged" in out
+
+
+def test_the_example_is_at_the_edge_of_stability():
+    problem, optimizer = steppe.auditing.example()
+    top = steppe.measures.sharpness(problem, accuracy=steppe.Accuracy(0.01)).value
+    assert 0.9 < top * float(optimizer.lr) / 2 < 1.1
+
+
+def test_the_example_from_the_shell(call):
+    """Its first parts; the others are rows that say that the budget was over."""
+    code, out, _ = call("--example", "--json", "--seconds", 0.01)
+    found = strict(out)
+    assert code == 0
+    assert found["parameters"] == 64 * 16 + 16 + 160 + 10
+    assert "budget" in found["missing"]["density"]
+
+
+TORCH = """
+import torch
+
+def make():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 1, bias=False)
+    x = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+    return model, (x, x @ torch.ones(2, 1)), torch.nn.MSELoss(), torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+
+def test_a_torch_module_with_a_checkpoint(call, tmp_path):
+    """(1/2) Σ (xᵢ·w − yᵢ)²: λ = 4 everywhere, and the loss is zero at w = (1, 1)."""
+    torch = pytest.importorskip("torch")
+    (tmp_path / "of_torch.py").write_text(TORCH)
+    torch.save({"weight": torch.ones(1, 2)}, tmp_path / "ones.pt")
+    code, out, _ = call("of_torch:make", "--checkpoint", "ones.pt", "--json")
+    assert code == 0
+    estimates = strict(out)["estimates"]
+    assert estimates["loss"]["value"] == pytest.approx(0.0, abs=1e-12)
+    assert estimates["sharpness"]["value"] == pytest.approx(4.0, rel=1e-5)
+    assert estimates["edge"]["value"] == pytest.approx(0.2, rel=1e-5)
 
 
 class Code:
