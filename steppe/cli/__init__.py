@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from steppe.cli._audit import Audit
 from steppe.cli._bench import Bench
 from steppe.cli._critical import Critical
 from steppe.cli._data import Data
@@ -47,6 +48,7 @@ Command = (
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Audit, tyro.conf.subcommand("audit")]
     | Annotated[Critical, tyro.conf.subcommand("critical")]
     | Annotated[Runs, tyro.conf.subcommand("runs")]
     | Annotated[Data, tyro.conf.subcommand("data")]

@@ -59,6 +59,32 @@ class Computing(Stored):
             return execute(specs, self.opened(), workers=self.workers, recompute=self.recompute, watch=board)
 
 
+def called(target: str) -> Any:
+    """What the function MODULE:FUNCTION returns; modules are looked for in the current folder too."""
+    import importlib
+    import inspect
+
+    from steppe.check import ArgumentError
+
+    module, _, name = target.partition(":")
+    sys.path.insert(0, "")
+    try:
+        try:
+            function = getattr(importlib.import_module(module), name)
+            inspect.signature(function).bind()
+        except (
+            ImportError,
+            AttributeError,
+            TypeError,
+            ValueError,
+        ) as error:  # the last two: no such call, no such name
+            remedy = "Name MODULE:FUNCTION, a function of no arguments."
+            raise ArgumentError(f"cannot use {target!r}: {error}. {remedy}") from error
+        return function()
+    finally:
+        sys.path.remove("")
+
+
 def counted(items: Iterable[T], total: int, what: str, *, silent: bool) -> Iterator[T]:
     """The items as they come, with a bar on a terminal that is gone at the end."""
     from rich.console import Console
