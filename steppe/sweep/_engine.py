@@ -149,6 +149,8 @@ def compute(spec: Any, store: Store, *, recompute: bool, cancelled: Callable[[],
     if cancelled():
         raise Interrupted
     tell(None)
+    if not recompute and (version := store.of_another_version(spec)) is not None:
+        tell(f"the stored run is of steppe {version}, whose results may differ; it is computed again")
     store.compute(spec, work, recompute=recompute, waiting=lambda: watch(id, "waiting", None))
 
 

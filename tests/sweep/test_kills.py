@@ -147,3 +147,13 @@ def test_an_unusable_checkpoint_is_told(tmp_path):
     (entry,) = execute([Count(4)], store, workers=1, watch=lambda *news: heard.append(news))
     assert entry.result == {"sum": 6.0}
     assert (entry.id, "running", "its checkpoint is damaged; the run begins anew") in heard
+
+
+def test_a_stored_run_of_another_version_is_told(tmp_path, monkeypatch):
+    store, heard = Store(tmp_path), []
+    with monkeypatch.context() as patched:
+        patched.setattr("steppe.__version__", "0.0.9")
+        execute([Count(4)], store, workers=1)
+    (entry,) = execute([Count(4)], store, workers=1, watch=lambda *news: heard.append(news))
+    assert entry.version != "0.0.9"
+    assert any(isinstance(news, str) and "the stored run is of steppe 0.0.9" in news for *_, news in heard)
