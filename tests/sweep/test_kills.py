@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from toy_specs import Count
+from toy_specs import Count, Holding
 
 from steppe.store import Store, address
 from steppe.sweep import WorkerDiedError, execute, map_processes
@@ -112,6 +112,13 @@ def test_a_killed_worker_is_one_error(tmp_path):
         execute([*SLOW, *queued], Store(tmp_path), workers=2, watch=lambda *news: heard.append(news))
     killer.join()
     assert {id for id, state, _ in heard if state == "failed"} <= {address(spec) for spec in SLOW}
+
+
+def test_a_worker_killed_while_it_holds_the_locks(tmp_path):
+    """Of the queue of news and of the event that cancels: the command ends all the same."""
+    specs = [Holding(1), Holding(2)]
+    with pytest.raises(WorkerDiedError):
+        execute(specs, Store(tmp_path), workers=2)
 
 
 def test_a_killed_worker_of_a_map():
