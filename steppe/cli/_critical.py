@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from steppe.cli._shared import Computing, Flag, called, print_json, print_table
+from steppe.cli._shared import Computing, Flag, called, check_writable, print_json, print_table, writing
 from steppe.experiments import Scale
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Critical(Computing):
     """Also run gradient descent at every rate of the grids, to the losses that the flow reached; every run of a row is
     kept in the store (at smoke scale all of them as one)."""
     seconds: float | None = None
-    """For a problem of yours: the flow to each of the losses ends after so long. Default: it goes on."""
+    """For a problem of yours: the longest time of the flow to each loss. Default: no limit."""
     out: Path | None = None
     """For a problem of yours with --sweep: draw the ends at the last loss to OUT.png, .pdf and .json."""
 
@@ -50,6 +50,8 @@ class Critical(Computing):
         if ":" in self.target:
             if self.out is not None and not self.sweep:
                 raise ArgumentError("--out draws the ends of a sweep. Give --sweep too.")
+            if self.out is not None:
+                check_writable("--out", self.out.with_name(f"{self.out.name}.png"), folder=False)
             return self._own(self.target)
         if self.out is not None:
             remedy = f"steppe reproduce conflicting-biases/row-{self.target} --scale {self.scale} --out {self.out}"
@@ -68,13 +70,16 @@ class Critical(Computing):
         with Board({target: target}, silent=self.json) as board:
             heard = partial(board, target, "running")
             found = rates.critical_rate(problem, losses=self.losses or (0.1, 0.01), stop=stop, progress=heard)
-            # To a loss that the flow did not reach descent would go on for as long as it is let.
+            # Descent to a loss that the flow did not reach would not end.
             reached = tuple(c for c in found if c.outcome == "reached" and isfinite(c.rate))
             if not self.sweep or not reached:
                 return self._show(found)
             goals = [c.loss for c in reached]
             swept = rates.sweep(problem, goals=goals, critical=reached, test=test, progress=heard)
-        written = [] if self.out is None else rates.draw(swept, self.out)
+        written = []
+        if self.out is not None:
+            with writing("--out", self.out):
+                written = rates.draw(swept, self.out)
         ends, outcomes = swept.at(goals[-1]), [d.outcome for d in swept.descents]
         came_to = summary(ends, reached[-1].rate)
         if self.json:

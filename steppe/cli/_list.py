@@ -109,7 +109,8 @@ class Explain(Stored):
         if self.json:
             print_json(facts)
         else:
-            print_facts({name: _text(value) for name, value in facts.items() if value not in ("", [], None)})
+            shown = {name: value for name, value in facts.items() if value is not False and value not in ("", [], None)}
+            print_facts({name: _text(value) for name, value in shown.items()})
         return 0
 
     def _claim(self, paper: Paper, claim: Claim) -> dict[str, Any]:

@@ -34,13 +34,13 @@ class Reproduce(Computing):
         from steppe.check import ArgumentError
         from steppe.experiments import expected_seconds, labelled_runs, override, write
 
+        if not self.targets:
+            raise ArgumentError("name what to reproduce, for example wen2023/fig4b. `steppe list` shows all figures.")
         check_writable("--out", self.out, folder=True)
         chosen = [(one.paper, figure) for one in self._chosen() for figure in one.figures]
         if not chosen:
-            named = ", ".join(self.targets) or "nothing"
-            raise ArgumentError(
-                f"{named}: no such figure is offered at {self.scale} scale. `steppe list` shows figures and scales."
-            )
+            named = ", ".join(self.targets)
+            raise ArgumentError(f"{named}: no such figure at {self.scale} scale. `steppe list` shows the scales.")
         plan = [
             (figure, [(label, override(spec, self.set)) for label, spec in labelled_runs(figure, self.scale)])
             for _, figure in chosen

@@ -101,7 +101,7 @@ def _candidates(source: Path, sets: Sequence[DataSet], troubles: list[str]) -> I
 
 
 def unpacked(path: Path, sets: Sequence[DataSet]) -> Iterator[Found]:
-    """The known files inside an archive; nothing is unpacked to disk."""
+    """The known files inside an archive, as far as one of ours can reach; nothing is unpacked to disk."""
     try:
         with opened(path, packing(path)) as stream:
             bounded: Any = Bounded(stream)
@@ -112,8 +112,14 @@ def unpacked(path: Path, sets: Sequence[DataSet]) -> Iterator[Found]:
                     if match is not None and member.isfile() and (content := archive.extractfile(member)) is not None:
                         bounded.left = LARGEST * match[1].bytes + LARGEST_HEADER
                         yield _known(name, content, f"{name} in {path}", sets)
+    except _NotOurs:
+        return
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise DataError(f"{path} is not a readable archive ({error}). Download it again.") from error
+
+
+class _NotOurs(Exception):  # noqa: N818 (a large archive in a folder of downloads is no error)
+    """An archive is longer than one of ours."""
 
 
 class Bounded:
@@ -139,7 +145,7 @@ class Bounded:
 
     def seek(self, place: int) -> int:
         if place > LARGEST_ARCHIVE:
-            raise tarfile.ReadError(f"it holds more than {LARGEST_ARCHIVE:,} bytes")
+            raise _NotOurs
         return self.inner.seek(place)
 
     def tell(self) -> int:

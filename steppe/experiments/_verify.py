@@ -115,6 +115,10 @@ def _find(claim: Claim, scale: Scale, store: "Store") -> tuple[Finding | None, V
         return None, "not-run", str(error)
     missing = [figure.id for figure, runs in zip(claim.needs, found, strict=True) if None in runs]
     if missing:
-        return None, "not-run", f"runs of {', '.join(missing)} are not in the store: steppe verify computes them"
+        return (
+            None,
+            "not-run",
+            f"runs of {', '.join(missing)} are not in the store, or of another version: steppe verify computes them",
+        )
     finding = claim.check(*found)
     return finding, "holds" if finding.holds else "fails", finding.detail

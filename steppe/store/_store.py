@@ -104,8 +104,12 @@ class Store:
         A run of another version of steppe is returned only if SAME_RESULTS of the spec's class lists that version.
         """
         entry = self._find(address(spec))
-        usable = {_version(), *getattr(spec, "SAME_RESULTS", ())}
-        return entry if entry is not None and entry.version in usable else None
+        return entry if entry is not None and _is_usable(entry, spec) else None
+
+    def of_another_version(self, spec: Any) -> str | None:
+        """The version of steppe of a stored run that is not used for this reason, or None."""
+        entry = self._find(address(spec))
+        return None if entry is None or _is_usable(entry, spec) else entry.version
 
     def open(self, id: str) -> Entry:
         """The finished run with this address, of any version of steppe."""
@@ -239,6 +243,10 @@ class Store:
             yield
         finally:
             lock.release()
+
+
+def _is_usable(entry: Entry, spec: Any) -> bool:
+    return entry.version in {_version(), *getattr(spec, "SAME_RESULTS", ())}
 
 
 def _identity(folder: Path) -> tuple[int, ...] | None:

@@ -30,6 +30,8 @@ SPAWN = multiprocessing.get_context("spawn")
 
 # A worker looks this often whether its parent lives, and waits so long for the checkpoint of a run when it does not.
 _PARENT_SECONDS, _CHECKPOINT_SECONDS = 1.0, 60.0
+# So long the last news of a broken pool are waited for.
+_NEWS_SECONDS = 1.0
 
 
 class Interrupted(Exception):  # noqa: N818 (asked for, not an error)
@@ -99,6 +101,8 @@ class Processes:
         self.news, self.cancelled = SPAWN.Queue(), SPAWN.Event()
         self.under_way: dict[Future[None], str] = {}
         self.begun: set[str] = set()
+        # A killed worker may hold the lock of the queue or of the event for ever: then nobody waits for either.
+        self.died = False
         self.reader = threading.Thread(target=self._relay, args=(watch,), daemon=True)
         self.reader.start()
         self.pool = ProcessPoolExecutor(workers, SPAWN, _start_worker, (self.news, self.cancelled, os.getpid()))
@@ -113,7 +117,8 @@ class Processes:
         for future in done:
             id, error = self.under_way.pop(future), future.exception()
             if isinstance(error, BrokenProcessPool):
-                error = WorkerDiedError(_KILLED)
+                error, self.died = WorkerDiedError(_KILLED), True
+                _kill(self.pool)  # the pool asks the others to end; one that waits for a lock of the dead cannot
             ended.append(Ended(id, error))
             # Behind what the run itself has sent. A killed worker ends the queued runs too: no news of them.
             if id in self.begun or error is None:
@@ -121,12 +126,16 @@ class Processes:
         return ended
 
     def cancel(self) -> None:
-        self.cancelled.set()
+        if not self.died:
+            self.cancelled.set()
 
     def close(self) -> None:
-        _close(self.pool, kill=bool(self.under_way))
+        kill = bool(self.under_way)
+        _close(self.pool, kill=kill)
+        if kill or self.died:
+            self.news.cancel_join_thread()
         self.news.put(None)
-        self.reader.join()
+        self.reader.join(_NEWS_SECONDS if kill or self.died else None)
 
     def _relay(self, watch: Watch) -> None:
         while (message := self.news.get()) is not None:
@@ -149,6 +158,8 @@ def compute(spec: Any, store: Store, *, recompute: bool, cancelled: Callable[[],
     if cancelled():
         raise Interrupted
     tell(None)
+    if not recompute and (version := store.of_another_version(spec)) is not None:
+        tell(f"the stored run is of steppe {version}, whose results may differ; it is computed again")
     store.compute(spec, work, recompute=recompute, waiting=lambda: watch(id, "waiting", None))
 
 
@@ -266,9 +277,13 @@ def _told_of_killed_workers() -> Iterator[None]:
 def _close(pool: ProcessPoolExecutor, *, kill: bool) -> None:
     """Wait for the workers, or kill them: then nobody waits for what they compute."""
     if kill:
-        for process in list((pool._processes or {}).values()):
-            process.kill()
+        _kill(pool)
     pool.shutdown(cancel_futures=True)
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    for process in list((pool._processes or {}).values()):
+        process.kill()
 
 
 @contextmanager

@@ -127,6 +127,8 @@ def test_runs_of_a_damaged_store(store, tmp_path):
         (["reproduce", "fig1"], 2, "in several papers. Name one: conflicting-biases/fig1, mulayoff2021/fig1, wen2023/"),
         (["verify", "fig1"], 2, "in several papers"),
         (["reproduce", "fig4bb"], 2, "Did you mean 'fig4b'"),
+        (["reproduce"], 2, "name what to reproduce"),
+        (["reproduce", "wen2023/eq5-printed"], 2, "no such figure at smoke scale"),
         (["explain", "wen2023"], 2, "Name one of them"),
         (["reproduce", "wen/fig4b"], 2, "wen2023"),
         (["verify", "wen2032"], 2, "Did you mean 'wen2023'"),

@@ -57,6 +57,11 @@ def test_a_folder_of_figures_that_cannot_be_written(place, nothing_is_computed):
     assert message.endswith("change --out.\n")
 
 
+def test_a_picture_of_a_sweep_that_cannot_be_written(monkeypatch):
+    monkeypatch.setattr("steppe.rates.critical_rate", lambda *a, **k: pytest.fail("computed"))
+    assert "cannot write" in one_line(call("critical", "a:b", "--sweep", "--out", "/proc/no/x"))
+
+
 def full(*arguments, **options):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "somewhere")
 

@@ -78,6 +78,13 @@ def test_archives(tmp_path, content, name, request):
         import_folder(tmp_path / name, sets=[TINY])
 
 
+def test_a_large_archive_that_is_not_ours_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("steppe.data._importing.LARGEST_ARCHIVE", 100_000)
+    (tmp_path / "holiday.tar").write_bytes((member("film", 200_000) + padded(bytes(200_000))) * 2 + bytes(1024))
+    with pytest.raises(DataError, match="holds no file of a known data set"):
+        import_folder(tmp_path, sets=[TINY])
+
+
 @pytest.mark.parametrize("name", ["x.tgz", "x.tar.xz", "x.tar"])
 @pytest.mark.parametrize("cut", [0, 1, 7, 30, -30])
 def test_torn_archives(tmp_path, name, cut):

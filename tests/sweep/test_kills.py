@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from toy_specs import Count
+from toy_specs import Count, Holding
 
 from steppe.store import Store, address
 from steppe.sweep import WorkerDiedError, execute, map_processes
@@ -114,6 +114,13 @@ def test_a_killed_worker_is_one_error(tmp_path):
     assert {id for id, state, _ in heard if state == "failed"} <= {address(spec) for spec in SLOW}
 
 
+def test_a_worker_killed_while_it_holds_the_locks(tmp_path):
+    """Of the queue of news and of the event that cancels: the command ends all the same."""
+    specs = [Holding(1), Holding(2)]
+    with pytest.raises(WorkerDiedError):
+        execute(specs, Store(tmp_path), workers=2)
+
+
 def test_a_killed_worker_of_a_map():
     with pytest.raises(WorkerDiedError, match="killed from outside"):
         list(map_processes(kill_yourself, [1, 2], workers=2))
@@ -147,3 +154,13 @@ def test_an_unusable_checkpoint_is_told(tmp_path):
     (entry,) = execute([Count(4)], store, workers=1, watch=lambda *news: heard.append(news))
     assert entry.result == {"sum": 6.0}
     assert (entry.id, "running", "its checkpoint is damaged; the run begins anew") in heard
+
+
+def test_a_stored_run_of_another_version_is_told(tmp_path, monkeypatch):
+    store, heard = Store(tmp_path), []
+    with monkeypatch.context() as patched:
+        patched.setattr("steppe.__version__", "0.0.9")
+        execute([Count(4)], store, workers=1)
+    (entry,) = execute([Count(4)], store, workers=1, watch=lambda *news: heard.append(news))
+    assert entry.version != "0.0.9"
+    assert any(isinstance(news, str) and "the stored run is of steppe 0.0.9" in news for *_, news in heard)
