@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from steppe import check, linalg, measures
 from steppe._random import Key, generator
-from steppe.auditing._edge import Edge, edge_of
+from steppe.auditing._edge import Edge, check_optimizer, edge_of
 from steppe.auditing._reading import checks
 from steppe.auditing._result import Audit, Block, Check, Origin, Row
 from steppe.auditing._steps import critical_step, rounded
@@ -74,13 +74,9 @@ def audit(
     Accuracy.expected(accuracy)
     if seconds is not None:
         seconds = check.number("seconds", seconds, above=0.0, remedy="Pass None for no limit.")
-    edge = None
-    if optimizer is not None:
-        here = backend(problem)
-        named = dict(model.named_parameters()) if problem is not model else {}
-        parameters = {name: named[name] for name in here.arrays(problem)} if named else None
-        edge = edge_of(optimizer, lambda v: here.vector(problem, v), parameters)
-    work = Work(problem, w, edge, accuracy, seconds, memory, int(generator(key).integers(2**31)))
+    check_optimizer(optimizer)
+    parameters = None if problem is model else dict(model.named_parameters())
+    work = Work(problem, w, optimizer, parameters, accuracy, seconds, memory, int(generator(key).integers(2**31)))
     rows: list[Row] = []
     for part in PARTS:
         if progress is not None:
@@ -94,7 +90,7 @@ def audit(
         tuple(work.blocks),
         tuple(work.checks),
         time.monotonic() - work.started,
-        work.edge.text if work.edge is not None else "",
+        work.convention,
         work.curves,
     )
     return replace(found, checks=(*found.checks, *checks(found)))
@@ -136,7 +132,8 @@ class Work:
         self,
         problem: Any,
         w: Any,
-        edge: Edge | None,
+        optimizer: Any,
+        parameters: Mapping[str, Any] | None,
         accuracy: Accuracy,
         seconds: float | None,
         memory: float,
@@ -146,11 +143,11 @@ class Work:
         self.problem, self.here = problem, backend(problem)
         self.w: Floats = np.asarray(self.here.vector(problem, w))
         self.accuracy, self.seconds, self.memory, self.key = accuracy, seconds, memory, key
-        self.edge = edge
+        self.optimizer, self.parameters, self.convention = optimizer, parameters, ""
         self.found: dict[str, Estimate] = {}
         self.blocks: list[Block] = []
         self.checks: list[Check] = []
-        self.curves: dict[str, Any] = {"lr": None if edge is None else edge.lr}
+        self.curves: dict[str, Any] = {}
         self.top: Floats | None = None  # the leading eigenvector
         self.product_seconds = 0.0
 
@@ -189,7 +186,8 @@ class Work:
 
     @cached_property
     def group_hessians(self) -> list[Product]:
-        return [hessian(group, self.typed(self.w), memory=self.memory) for group in self.groups]
+        share = self.memory / len(self.groups)
+        return [hessian(group, self.typed(self.w), memory=share) for group in self.groups]
 
     @cached_property
     def places(self) -> dict[str, slice]:
@@ -294,16 +292,25 @@ def _gradient(work: Work) -> Rows:
     size = float(np.linalg.norm(g))
     data, note = None, ""
     try:
-        w = work.typed(work.w)
-        each = np.stack([np.asarray(work.here.gradient(group, work.here.vector(group, w))) for group in work.groups])
-        # The length of the error of the mean gradient.
-        data = float(np.sqrt(each.var(axis=0, ddof=1).sum() / len(each)))
+        data = _gradient_spread(work)
         note = "± is the length of its sampling error"
     except Exception as error:
         note = f"no error of the sample: {reason(error)}"
     yield Row(
         "gradient_norm", "gradient norm ‖∇L‖", Estimate.exact(size, matvecs=1), data=data, unit="gradients", note=note
     )
+
+
+def _gradient_spread(work: Work) -> float:
+    """The length of the error of the mean gradient, √(Σ ‖g_b − ḡ‖²/(B(B − 1))): two vectors are held, not B."""
+    w, count = work.typed(work.w), len(work.groups)
+    mean, squares = np.zeros(work.w.size), 0.0
+    for k, group in enumerate(work.groups, start=1):
+        g = np.asarray(work.here.gradient(group, work.here.vector(group, w)), dtype=float)
+        away = g - mean
+        mean += away / k
+        squares += float(away @ (g - mean))  # Welford
+    return (squares / (count * (count - 1))) ** 0.5
 
 
 def _products(work: Work) -> Rows:
@@ -437,11 +444,14 @@ def _critical(work: Work) -> Rows:
 
 
 def _edge(work: Work) -> Rows:
-    edge = work.edge
-    if edge is None:
+    if work.optimizer is None:
         why = "no optimiser was given: pass optimizer=steppe.dynamics.GD(lr), or --lr on the command line"
         yield Row("edge", "edge of stability", None, note=why)
         return
+    names = work.here.arrays(work.problem)
+    parameters = None if work.parameters is None else {name: work.parameters[name] for name in names}
+    edge = edge_of(work.optimizer, lambda v: work.here.vector(work.problem, v), parameters)
+    work.convention, work.curves["lr"] = edge.text, edge.lr
     preconditioned = edge.scales is not None
     top = _preconditioned(work, edge) if preconditioned else work.found.get("sharpness")
     if top is None:
