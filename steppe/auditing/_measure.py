@@ -451,17 +451,17 @@ def _edge(work: Work) -> Rows:
     names = work.here.arrays(work.problem)
     parameters = None if work.parameters is None else {name: work.parameters[name] for name in names}
     edge = edge_of(work.optimizer, lambda v: work.here.vector(work.problem, v), parameters)
-    work.convention, work.curves["lr"] = edge.text, edge.lr
     preconditioned = edge.scales is not None
     top = _preconditioned(work, edge) if preconditioned else work.found.get("sharpness")
     if top is None:
         yield Row("edge", "edge of stability", None, note="the sharpness was not measured")
         return
     limit = edge.limit(float(np.linalg.norm(work.gradient)))
+    work.convention, work.curves["lr"] = f"{edge.text}; here {limit:.4g}", edge.lr
     decay = 0.0 if preconditioned else float(edge.decay)
     bounds = {name: (getattr(top, name) + decay) / limit for name in ("value", "lower", "upper")}
     estimate = replace(top, **bounds, matvecs=top.matvecs if preconditioned else 0)
-    yield Row("edge", "λ over its edge, 1 is the edge", estimate, "solver", note=edge.text)
+    yield Row("edge", "λ over its edge, 1 is the edge", estimate, "solver", note=work.convention)
 
 
 def _preconditioned(work: Work, edge: Edge) -> Estimate:
