@@ -21,7 +21,7 @@ class Bench(Output):
     """
 
     name: tyro.conf.Positional[str] = "sam"
-    """Which benchmark: sam, sharpness, minima, flow, flatten or rates."""
+    """Which benchmark: sam, sharpness, minima, flow, flatten, rates or monitor."""
 
     def __call__(self) -> int:
         results = _package().benchmark(self.name)()

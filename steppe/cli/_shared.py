@@ -104,8 +104,8 @@ def writing(option: str, path: Path) -> Iterator[None]:
     """Raise an error of the disk in the block as one that names the option and its path."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise CannotWriteError(f"cannot write {path}: {reason}. Free some space, or change {option}.") from error
 
 
@@ -115,8 +115,9 @@ def check_writable(option: str, path: Path, *, folder: bool) -> None:
         if "\0" in str(path):
             raise OSError("its name contains a null character")
         if _exists(path):
-            if path.is_dir() != folder:
-                raise OSError("it is not a folder" if folder else "it is a folder")
+            # A device, such as /dev/null, would be replaced by a file.
+            if not (path.is_dir() if folder else path.is_file()):
+                raise OSError("it is not a folder" if folder else "it is not a file")
             if not folder:
                 path.open("ab").close()
         places = path.absolute().parents

@@ -27,6 +27,7 @@ from steppe.curvature import (
 from steppe.curvature._backend import ExactTraces, Increase, Scores
 from steppe.curvature._increase import OVERFLOW, ascents
 from steppe.curvature._kinks import Kinks
+from steppe.linalg import one_thread
 from steppe.linalg._operator import ROUNDING
 from steppe.torch import _checked, _products
 from steppe.torch._groups import groups
@@ -161,7 +162,8 @@ def _check_treatment(statistics: Statistics) -> None:
 def _once(problem: Problem, what: Any, examine: Any) -> None:
     """Checks a kind of product once for a problem."""
     if what not in problem.checked:
-        examine()
+        with one_thread():
+            examine()
         problem.checked.add(what)
 
 

@@ -115,6 +115,8 @@ def _without_dropout(model: nn.Module) -> Iterator[None]:
 def _replaced(model: nn.Module, twins: dict[int, Tensor]) -> Iterator[None]:
     """The model with other tensors in the places of its parameters and buffers, tied ones in all of their places."""
     kept = []
+    # Recurrent layers have lists of their own.
+    lists = [(m, m._flat_weights, m._flat_weight_refs) for m in model.modules() if isinstance(m, nn.RNNBase)]
     try:
         for module in model.modules():
             for slots in (module._parameters, module._buffers):
@@ -126,3 +128,5 @@ def _replaced(model: nn.Module, twins: dict[int, Tensor]) -> Iterator[None]:
     finally:
         for slots, name, tensor in kept:
             slots[name] = tensor
+        for module, weights, references in lists:
+            module._flat_weights, module._flat_weight_refs = weights, references

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -387,46 +388,14 @@ def test_step_hooks_see_the_whole_step():
     np.testing.assert_array_equal(seen[1], w.detach())
 
 
-WORKER = """
-import sys, torch
-from torch.nn.parallel import DistributedDataParallel
-from steppe.torch import SAM
-
-rank, folder = int(sys.argv[1]), sys.argv[2]
-torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
-torch.set_num_threads(1)
-x, y = torch.load(f"{folder}/data.pt")
-mine = slice(5 * rank, 5 * rank + 5)
-results = {}
-for local in (False, True):
-    w = torch.nn.Linear(4, 1, bias=False).double()
-    w.load_state_dict(torch.load(f"{folder}/w.pt"))
-    ddp = DistributedDataParallel(w)
-    sam = SAM(torch.optim.SGD(ddp.parameters(), lr=0.1), 0.3)
-    for _ in range(3):
-        for second in (False, True):
-            loss = lambda: 0.5 * ((ddp(x[mine]) - y[mine]) ** 2).mean()
-            if local and not second:
-                with ddp.no_sync():
-                    loss().backward()
-            else:
-                loss().backward()
-            sam.step() if second else sam.first_step()
-        sam.zero_grad()
-    results[local] = w.weight.detach()
-torch.save(results, f"{folder}/result-{rank}.pt")
-torch.distributed.destroy_process_group()
-"""
-
-
 def test_ddp_on_two_processes(tmp_path):
     """Both averaged: SAM on all data. The first one local: m-SAM on two halves. The processes stay equal."""
-    torch.save((torch.tensor(X), torch.tensor(Y)[:, None]), tmp_path / "data.pt")
-    torch.save({"weight": torch.tensor(W0)[None]}, tmp_path / "w.pt")
+    torch.save((torch.tensor(X), torch.tensor(Y)[:, None], torch.tensor(W0)[None]), tmp_path / "start.pt")
+    file = Path(__file__).with_name("ddp_worker.py")
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(Path(steppe.__file__).parents[1])}
-    commands = [[sys.executable, "-c", WORKER, str(rank), str(tmp_path)] for rank in range(2)]
-    for worker in [subprocess.Popen(command, env=environment) for command in commands]:
-        assert worker.wait(timeout=120) == 0
+    with subprocess.Popen([sys.executable, str(file), "1", str(tmp_path)], env=environment) as other:
+        runpy.run_path(str(file))["work"](0, str(tmp_path))
+        assert other.wait(timeout=120) == 0
     first, second = (torch.load(tmp_path / f"result-{rank}.pt") for rank in range(2))
     for local, parts in ((False, [slice(0, 10)]), (True, [slice(0, 5), slice(5, 10)])):
         np.testing.assert_array_equal(first[local], second[local])
