@@ -98,22 +98,25 @@ def takes_target_apart(loss: Loss) -> bool:
 
 
 def measured(loss: Loss, batch: Batch, outputs: Callable[[Batch], Any]) -> Loss:
-    """The loss with `sums` and `splits` as a batch with each example twice shows them: a mean stays the same, a sum
-    doubles. PyTorch's own modules say it themselves."""
+    """The loss with `sums` and `splits` as passes show them: for a batch with each example twice a mean stays the same
+    and a sum doubles; and both are made of those of two halves. PyTorch's own modules say it themselves."""
     if takes_target_apart(loss):
         return loss
-    twice = batch.doubled()
+    half = (batch.size + 1) // 2
+    parts = [batch.doubled(), batch.rows(0, half), batch.rows(half, batch.size)]
+    parts = [part for part in parts if part.size]
     try:
-        once, again = (float(loss(outputs(b), b.target).detach()) for b in (batch, twice))
+        once, again, *halves = (float(loss(outputs(b), b.target).detach()) for b in [batch, *parts])
     except (RuntimeError, ValueError, TypeError, IndexError):
         # The model or the loss takes batches of this size only.
         return replace(loss, splits=False)
     close = 1e-3 * abs(once)
-    if abs(again - once) <= close:
-        return loss
-    if abs(again - 2 * once) <= close:
-        return replace(loss, sums=True)
-    return replace(loss, splits=False)
+    sums = abs(again - 2 * once) <= close < abs(again - once)
+    if not sums and abs(again - once) > close:
+        return replace(loss, splits=False)
+    weights = [1.0 if sums else loss.count(part) / loss.count(batch) for part in parts[1:]]
+    joined = sum(weight * value for weight, value in zip(weights, halves, strict=True))
+    return replace(loss, sums=sums, splits=abs(joined - once) <= close)
 
 
 def check_labels(loss: Loss, outputs: Any, target: Any) -> None:

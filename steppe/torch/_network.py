@@ -33,12 +33,12 @@ class Network:
 
     def __init__(self, model: nn.Module, parameters: Chosen = None):
         model = _bare(model)
+        _full_precision(model)
         chosen = _chosen(model, parameters)
         self.names = tuple(chosen)
         self.shapes = tuple(tuple(p.shape) for p in chosen.values())
         self.dtypes = tuple(p.dtype for p in chosen.values())
         self.device = _one_device(model)
-        _full_precision(model)
         self.start = [p.detach() for p in chosen.values()]
         self.copy = _shared_copy(model)
         twins = dict(self.copy.named_parameters(remove_duplicate=False))
@@ -196,6 +196,8 @@ def _one_device(model: nn.Module) -> torch.device:
 
 def _full_precision(model: nn.Module) -> None:
     for name, p in model.named_parameters():
+        if isinstance(p, nn.parameter.UninitializedParameter):
+            check.refuse(f"model.{name}", "a parameter with a shape", "a lazy one", "Call the model on a batch first.")
         if p.is_floating_point() and p.element_size() < 4:
             # Rounded to three digits, ∇²L v is neither linear in v nor symmetric.
             remedy = "Measure a copy: copy.deepcopy(model).float()."
@@ -221,6 +223,8 @@ def _shared_copy(model: nn.Module) -> nn.Module:
         module._backward_hooks.clear()
         module._backward_pre_hooks.clear()
         module._compiled_call_impl = None
+        if isinstance(module, nn.Embedding | nn.EmbeddingBag):
+            module.sparse = False  # a sparse gradient has no derivative
     return twin
 
 

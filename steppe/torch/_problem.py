@@ -232,11 +232,17 @@ class Problem:
 
     @cached_property
     def apart(self) -> bool:
-        """Whether the outputs for an example are the same without the other examples, to half of the digits."""
+        """Whether the outputs for an example are the same without the other examples, to half of the digits.
+
+        They are compared at w0 and at a random point at the distance ‖w0‖: a layer of zeros can hide a difference.
+        """
         batch = self.batches.first().rows(0, _PAIRS)
-        if batch.size == 1:
-            return True
-        with self.at(self.network.leaves(self.w0)), torch.no_grad():
+        noise = np.random.default_rng(0).standard_normal(self.w0.size, np.float32)
+        noise *= np.sqrt(np.mean(self.w0**2)) or 1.0
+        return batch.size == 1 or all(self._apart_at(w, batch) for w in (self.w0, self.w0 + noise))
+
+    def _apart_at(self, w: np.ndarray, batch: Batch) -> bool:
+        with self.at(self.network.leaves(w)), torch.no_grad():
             try:
                 together = list(tensors(self.outputs(batch)))
                 alone = list(tensors(self.outputs(batch.rows(0, 1))))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from steppe.torch import SAM, Monitor
+from steppe.curvature import hessian
+from steppe.torch import SAM, Monitor, Problem
 
 ENTROPY = torch.nn.functional.cross_entropy
 
@@ -60,3 +61,26 @@ def test_sam_compiles_once_and_updates_batch_statistics_once():
     assert len(graphs) == 1
     for a, b in zip(plain.state_dict().values(), compiled.state_dict().values(), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+def test_products_of_compiled_modules():
+    """Compiled as a whole, in place, or in a part; the names of a part carry the wrapper."""
+    x, y = data()
+
+    def whole(model):
+        return torch.compile(model, backend="aot_eager")
+
+    def in_place(model):
+        model.compile(backend="aot_eager")
+        return model
+
+    def part(model):
+        model[0] = torch.compile(model[0], backend="aot_eager")
+        return model
+
+    products = []
+    for wrap in (lambda model: model, whole, in_place, part):
+        p = Problem(wrap(net()), (x, y), torch.nn.CrossEntropyLoss())
+        products.append(hessian(p)(np.ones(p.w0.size)))
+    for product in products[1:]:
+        np.testing.assert_array_equal(product, products[0])

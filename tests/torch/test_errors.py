@@ -180,6 +180,7 @@ def test_arguments():
     refused(r"data must be batches that can be read again; got 'an iterator'", None, iter([(x, y)]))
     refused(r"data must be finite", None, (x * torch.nan, y))
     refused(r"data must be dictionaries with an entry 'labels'", None, {"input": x, "target": y})
+    refused(r"model\.0\.weight must be a parameter with a shape; got 'a lazy one'", nn.Sequential(nn.LazyLinear(3)))
     broken = small()
     broken[0].weight.data[0, 0] = torch.nan
     refused(r"model must be finite; .* has training diverged\?", broken)

@@ -126,6 +126,39 @@ def test_the_reduction_of_a_function_is_measured():
         np.testing.assert_allclose(p.loss(p.w0), function(model(x), y).item(), **CLOSE)
 
 
+def words(f, y):
+    """A mean over words: no mean over the examples, of which each has another number of words."""
+    log_likelihood = f.log_softmax(1).gather(1, y[:, None])[:, 0]
+    return -(log_likelihood * (y > 1)).sum() / (y > 1).sum()
+
+
+def test_a_batch_whose_loss_is_no_mean_over_its_examples_is_never_cut():
+    model, (x, y) = net("gpt", n=12)
+    p = Problem(model, (x, y), words, memory=1e4)
+    assert p.apart
+    assert not p.alone
+    np.testing.assert_allclose(p.loss(p.w0), words(model(x), y).item(), **CLOSE)
+    np.testing.assert_allclose(
+        steppe.curvature.hessian(p, memory=1e4).dense(), dense_hessian(model, (x, y), words), **CLOSE
+    )
+
+
+def test_examples_that_see_each_other_behind_a_layer_of_zeros():
+    model, (x, y) = net("cnn")
+    model[-1].weight.data.zero_()
+    model[-1].bias.data.zero_()
+    assert not Problem(model, (x, y), CROSS).alone
+
+
+def test_a_sparse_embedding():
+    model, data = net("gpt")
+    truth = steppe.curvature.hessian(Problem(model, data, CROSS))(np.ones(Problem(model, data, CROSS).w0.size))
+    model.tokens.sparse = model.positions.sparse = True
+    p = Problem(model, data, CROSS)
+    np.testing.assert_array_equal(steppe.curvature.hessian(p)(np.ones(p.w0.size)), truth)
+    assert model.tokens.sparse
+
+
 def test_ignored_targets_do_not_count():
     model, (x, y) = net("gpt", n=9)
     y = y.clone()
@@ -138,13 +171,10 @@ def test_ignored_targets_do_not_count():
 def test_the_weight_of_a_batch():
     """A mean over words of a function that steppe cannot look into."""
     model, (x, y) = net("gpt", n=9)
-
-    def loss(f, y):
-        return -(f.log_softmax(1).gather(1, y[:, None])[:, 0] * (y > 1)).sum() / (y > 1).sum()
-
     batches = [(x[:2], y[:2]), (x[2:], y[2:])]
-    p = Problem(model, batches, loss, weight=lambda y: (y > 1).sum())
-    np.testing.assert_allclose(p.loss(p.w0), loss(model(x), y).item(), **CLOSE)
+    p = Problem(model, batches, words, weight=lambda y: (y > 1).sum())
+    assert p.alone
+    np.testing.assert_allclose(p.loss(p.w0), words(model(x), y).item(), **CLOSE)
 
 
 class Output(dict):
