@@ -38,6 +38,8 @@ _PROBES = 8
 _BLOCKS = 32
 # Entries of the Jacobian up to which the least sharpness over all rescalings is computed.
 _JACOBIAN = 1e8
+# Multiplications of singular value decompositions, a minute or so of one core.
+_SVD = 2e11
 # The bits to which weights are rounded, and the size of a random step relative to the weights.
 _BITS, _SIGMA = (8, 4), 0.01
 _NO_PRODUCTS = "the second derivative is not available: "
@@ -390,6 +392,7 @@ def _trace(work: Work) -> Rows:
         return [share * sum(float(u @ np.asarray(H(u), dtype=float)) for u in z) for H in work.group_hessians]
 
     data, note = work.sampled(spread)
+    work.__dict__.pop("group_hessians", None)  # the last part that needs them
     yield Row("trace", "trace tr ∇²L", found, _probed(found), data, note=note)
     for name, label in (("gauss_newton", "trace of G (Gauss-Newton)"), ("residual", "trace of R = ∇²L − G")):
         if name in found.parts:
@@ -652,7 +655,13 @@ def _norms(work: Work) -> Rows:
     w = work.typed(work.w)
     yield Row("norm_l2", "norm ‖w‖₂", measures.norm(work.problem, w, order=2))
     yield Row("norm_l1", "norm ‖w‖₁", measures.norm(work.problem, w, order=1))
-    if work.finite:
+    shapes = [
+        (shape[0], int(np.prod(shape[1:]))) for shape in work.here.arrays(work.problem).values() if len(shape) > 1
+    ]
+    if sum(m * n * min(m, n) for m, n in shapes) > _SVD:
+        why = "too large for an audit: call steppe.measures.norm(problem, w, order='nuclear')"
+        yield Row("norm_nuclear", "sum of nuclear norms", None, note=why)
+    elif work.finite:
         yield Row("norm_nuclear", "sum of nuclear norms", measures.norm(work.problem, w, order="nuclear"))
 
 
