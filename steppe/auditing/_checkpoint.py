@@ -63,27 +63,28 @@ def _of_torch(path: Path) -> Mapping[str, Any]:
     return found
 
 
-def at(model: Any, path: str | Path) -> tuple[Any, Any]:
-    """(model, w) for an audit with the weights of a file: a copy of a torch module with all its buffers, or a problem
-    with the vector w."""
+def at(model: Any, path: str | Path, optimizer: Any = None) -> tuple[Any, Any, Any]:
+    """(model, w, optimizer) for an audit with the weights of a file: a copy of a torch module with all its buffers and
+    of its optimiser, or a problem with the vector w."""
     found = weights(path)
     if isinstance(model, Problem):
-        return model, _vector(backend(model).arrays(model), found, path)
+        return model, _vector(backend(model).arrays(model), found, path), optimizer
     import torch
 
     if isinstance(model, torch.nn.Module):
-        loaded = copy.deepcopy(model)
+        # Together, so that the optimiser has the parameters of the copy.
+        loaded, optimizer = copy.deepcopy((model, optimizer))
         try:
             loaded.load_state_dict({name: torch.as_tensor(value) for name, value in found.items()})
         except RuntimeError as error:
             remedy = "Build the model of the checkpoint."
             check.refuse("checkpoint", "the weights of this model", " ".join(str(error).split())[:300], remedy)
-        return loaded, None
+        return loaded, None, optimizer
     arrays = backend(model).arrays(model)
     if others := sorted(set(found) - set(arrays)):
         remedy = "Return (model, data, loss): then buffers and frozen parameters are loaded too."
         check.refuse("checkpoint", "the parameters of the problem and no others", ", ".join(others[:3]), remedy)
-    return model, _vector(arrays, found, path)
+    return model, _vector(arrays, found, path), optimizer
 
 
 def _vector(arrays: Mapping[str, tuple[int, ...]], found: Mapping[str, Any], path: str | Path) -> Any:

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from steppe import check, linalg, measures
 from steppe._random import Key, generator
-from steppe.auditing._edge import Edge, edge_of
+from steppe.auditing._edge import Edge, check_optimizer, edge_of
 from steppe.auditing._reading import checks
 from steppe.auditing._result import Audit, Block, Check, Origin, Row
 from steppe.auditing._steps import critical_step, rounded
@@ -38,6 +38,8 @@ _PROBES = 8
 _BLOCKS = 32
 # Entries of the Jacobian up to which the least sharpness over all rescalings is computed.
 _JACOBIAN = 1e8
+# Multiplications of singular value decompositions, a minute or so of one core.
+_SVD = 2e11
 # The bits to which weights are rounded, and the size of a random step relative to the weights.
 _BITS, _SIGMA = (8, 4), 0.01
 _NO_PRODUCTS = "the second derivative is not available: "
@@ -74,13 +76,9 @@ def audit(
     Accuracy.expected(accuracy)
     if seconds is not None:
         seconds = check.number("seconds", seconds, above=0.0, remedy="Pass None for no limit.")
-    edge = None
-    if optimizer is not None:
-        here = backend(problem)
-        named = dict(model.named_parameters()) if problem is not model else {}
-        parameters = {name: named[name] for name in here.arrays(problem)} if named else None
-        edge = edge_of(optimizer, lambda v: here.vector(problem, v), parameters)
-    work = Work(problem, w, edge, accuracy, seconds, memory, int(generator(key).integers(2**31)))
+    check_optimizer(optimizer)
+    parameters = None if problem is model else dict(model.named_parameters())
+    work = Work(problem, w, optimizer, parameters, accuracy, seconds, memory, int(generator(key).integers(2**31)))
     rows: list[Row] = []
     for part in PARTS:
         if progress is not None:
@@ -94,7 +92,7 @@ def audit(
         tuple(work.blocks),
         tuple(work.checks),
         time.monotonic() - work.started,
-        work.edge.text if work.edge is not None else "",
+        work.convention,
         work.curves,
     )
     return replace(found, checks=(*found.checks, *checks(found)))
@@ -136,7 +134,8 @@ class Work:
         self,
         problem: Any,
         w: Any,
-        edge: Edge | None,
+        optimizer: Any,
+        parameters: Mapping[str, Any] | None,
         accuracy: Accuracy,
         seconds: float | None,
         memory: float,
@@ -146,11 +145,11 @@ class Work:
         self.problem, self.here = problem, backend(problem)
         self.w: Floats = np.asarray(self.here.vector(problem, w))
         self.accuracy, self.seconds, self.memory, self.key = accuracy, seconds, memory, key
-        self.edge = edge
+        self.optimizer, self.parameters, self.convention = optimizer, parameters, ""
         self.found: dict[str, Estimate] = {}
         self.blocks: list[Block] = []
         self.checks: list[Check] = []
-        self.curves: dict[str, Any] = {"lr": None if edge is None else edge.lr}
+        self.curves: dict[str, Any] = {}
         self.top: Floats | None = None  # the leading eigenvector
         self.product_seconds = 0.0
 
@@ -189,7 +188,8 @@ class Work:
 
     @cached_property
     def group_hessians(self) -> list[Product]:
-        return [hessian(group, self.typed(self.w), memory=self.memory) for group in self.groups]
+        share = self.memory / len(self.groups)
+        return [hessian(group, self.typed(self.w), memory=share) for group in self.groups]
 
     @cached_property
     def places(self) -> dict[str, slice]:
@@ -294,16 +294,25 @@ def _gradient(work: Work) -> Rows:
     size = float(np.linalg.norm(g))
     data, note = None, ""
     try:
-        w = work.typed(work.w)
-        each = np.stack([np.asarray(work.here.gradient(group, work.here.vector(group, w))) for group in work.groups])
-        # The length of the error of the mean gradient.
-        data = float(np.sqrt(each.var(axis=0, ddof=1).sum() / len(each)))
+        data = _gradient_spread(work)
         note = "± is the length of its sampling error"
     except Exception as error:
         note = f"no error of the sample: {reason(error)}"
     yield Row(
         "gradient_norm", "gradient norm ‖∇L‖", Estimate.exact(size, matvecs=1), data=data, unit="gradients", note=note
     )
+
+
+def _gradient_spread(work: Work) -> float:
+    """The length of the error of the mean gradient, √(Σ ‖g_b − ḡ‖²/(B(B − 1))): two vectors are held, not B."""
+    w, count = work.typed(work.w), len(work.groups)
+    mean, squares = np.zeros(work.w.size), 0.0
+    for k, group in enumerate(work.groups, start=1):
+        g = np.asarray(work.here.gradient(group, work.here.vector(group, w)), dtype=float)
+        away = g - mean
+        mean += away / k
+        squares += float(away @ (g - mean))  # Welford
+    return (squares / (count * (count - 1))) ** 0.5
 
 
 def _products(work: Work) -> Rows:
@@ -383,6 +392,7 @@ def _trace(work: Work) -> Rows:
         return [share * sum(float(u @ np.asarray(H(u), dtype=float)) for u in z) for H in work.group_hessians]
 
     data, note = work.sampled(spread)
+    work.__dict__.pop("group_hessians", None)  # the last part that needs them
     yield Row("trace", "trace tr ∇²L", found, _probed(found), data, note=note)
     for name, label in (("gauss_newton", "trace of G (Gauss-Newton)"), ("residual", "trace of R = ∇²L − G")):
         if name in found.parts:
@@ -437,21 +447,24 @@ def _critical(work: Work) -> Rows:
 
 
 def _edge(work: Work) -> Rows:
-    edge = work.edge
-    if edge is None:
+    if work.optimizer is None:
         why = "no optimiser was given: pass optimizer=steppe.dynamics.GD(lr), or --lr on the command line"
         yield Row("edge", "edge of stability", None, note=why)
         return
+    names = work.here.arrays(work.problem)
+    parameters = None if work.parameters is None else {name: work.parameters[name] for name in names}
+    edge = edge_of(work.optimizer, lambda v: work.here.vector(work.problem, v), parameters)
     preconditioned = edge.scales is not None
     top = _preconditioned(work, edge) if preconditioned else work.found.get("sharpness")
     if top is None:
         yield Row("edge", "edge of stability", None, note="the sharpness was not measured")
         return
     limit = edge.limit(float(np.linalg.norm(work.gradient)))
+    work.convention, work.curves["lr"] = f"{edge.text}; here {limit:.4g}", edge.lr
     decay = 0.0 if preconditioned else float(edge.decay)
     bounds = {name: (getattr(top, name) + decay) / limit for name in ("value", "lower", "upper")}
     estimate = replace(top, **bounds, matvecs=top.matvecs if preconditioned else 0)
-    yield Row("edge", "λ over its edge, 1 is the edge", estimate, "solver", note=edge.text)
+    yield Row("edge", "λ over its edge, 1 is the edge", estimate, "solver", note=work.convention)
 
 
 def _preconditioned(work: Work, edge: Edge) -> Estimate:
@@ -642,7 +655,13 @@ def _norms(work: Work) -> Rows:
     w = work.typed(work.w)
     yield Row("norm_l2", "norm ‖w‖₂", measures.norm(work.problem, w, order=2))
     yield Row("norm_l1", "norm ‖w‖₁", measures.norm(work.problem, w, order=1))
-    if work.finite:
+    shapes = [
+        (shape[0], int(np.prod(shape[1:]))) for shape in work.here.arrays(work.problem).values() if len(shape) > 1
+    ]
+    if sum(m * n * min(m, n) for m, n in shapes) > _SVD:
+        why = "too large for an audit: call steppe.measures.norm(problem, w, order='nuclear')"
+        yield Row("norm_nuclear", "sum of nuclear norms", None, note=why)
+    elif work.finite:
         yield Row("norm_nuclear", "sum of nuclear norms", measures.norm(work.problem, w, order="nuclear"))
 
 

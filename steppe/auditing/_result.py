@@ -163,6 +163,7 @@ class Audit(Result):
                 ],
                 "checks": [asdict(check) for check in self.checks],
                 "reading": self.reading,
+                "curves": self.curves,
                 "seconds": self.seconds,
             }
         )

@@ -23,7 +23,7 @@ from steppe.cli._verify import Report, Verify
 
 DESCRIPTION = """A laboratory for sharpness, stability and generalisation of neural networks.
 
-Start with: steppe list · steppe reproduce wen2023/fig4b · steppe verify
+Start with: steppe list · steppe reproduce wen2023/fig4b · steppe verify · steppe audit --example
 Exit codes: 0 fine, 1 a claim or run failed, 2 wrong use."""
 
 

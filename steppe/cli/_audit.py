@@ -54,17 +54,17 @@ class Audit(Output):
 
             optimizer = HeavyBall(self.lr, self.momentum) if self.momentum else GD(self.lr)
 
-        def one(model: Any, w: Any, title: str) -> "Found":
+        def one(model: Any, w: Any, optimizer: Any, title: str) -> "Found":
             with _Progress(title, silent=self.json) as heard:
                 return auditing.audit(
                     model, data, loss, w, optimizer=optimizer, seconds=self.seconds, title=title, progress=heard
                 )
 
         if not self.checkpoint:
-            found: Any = one(model, None, "steppe's example" if self.example else str(self.target))
+            found: Any = one(model, None, optimizer, "steppe's example" if self.example else str(self.target))
             audits = [found]
         else:
-            named = {str(path): one(*auditing.at(model, path), str(path)) for path in self.checkpoint}
+            named = {str(path): one(*auditing.at(model, path, optimizer), str(path)) for path in self.checkpoint}
             audits = list(named.values())
             found = audits[0] if len(audits) == 1 else auditing.compare(named)
         if self.html is not None:

@@ -161,8 +161,9 @@ def test_checkpoints_bring_buffers_too(tmp_path, kind):
         torch.save({"state_dict": state, "epoch": 3}, path)
     else:
         torch.save({f"module.{name}": t for name, t in state.items()} if kind == "wrapped.pt" else state, path)
-    loaded, w = at(model, path)
+    loaded, w, optimizer = at(model, path, torch.optim.SGD(model.parameters()))
     assert w is None
+    assert optimizer.param_groups[0]["params"][0] is loaded[0].weight
     assert all(torch.equal(a, b) for a, b in zip(loaded.state_dict().values(), state.values(), strict=True))
     assert not torch.equal(model[0].weight, other[0].weight)
 
