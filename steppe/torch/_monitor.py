@@ -23,7 +23,7 @@ from steppe.torch._stability import Stability, Tensors, stability
 
 # An eigenvalue to plot against 2/lr; a certified call may not take more than this.
 ONE_PERCENT = Accuracy(1e-2, max_matvecs=200)
-# Products of a certified call, until one has shown how many it takes.
+# Products of the first call of a tracker, as expected before it.
 _CERTIFIED = 25
 # Until the first eigenvalue, for which time has to be saved, the ratio of the edge may take this share of it.
 _EDGE_SHARE = 0.25
@@ -210,7 +210,7 @@ class Monitor:
     def _due_in_full(self) -> bool:
         if self._every is not None:
             return self.steps % self._every == 0
-        products = 1 + sum(self._trackers[name].expected() for name in self._names)
+        products = 1 + sum(self._trackers[name].expected for name in self._names)
         return self.spent + self._cost(products) <= self.share * self.training
 
     def _edge_due(self) -> bool:
@@ -301,10 +301,9 @@ class Monitor:
     def _eigenvalues(self, point: Point, known: Stability | None, row: Row) -> None:
         for name in self._names:
             scaled = known if name == PRECONDITIONED else None
-            insist = self._every is not None
             try:
                 with linalg.one_thread():
-                    value, matvecs = self._trackers[name].measure(partial(self._times, point, scaled), insist=insist)
+                    value, matvecs = self._trackers[name].measure(partial(self._times, point, scaled))
             except check.ArgumentError:  # a product that is not finite: the run diverges
                 return
             row[name], row["matvecs"] = value, row["matvecs"] + matvecs
@@ -337,24 +336,17 @@ class _Tracked:
     """A tracker along the run, and how many products its next call is expected to take."""
 
     def __init__(self, tracker: linalg.Tracker) -> None:
-        self.tracker, self._certified = tracker, _CERTIFIED
+        self.tracker, self.expected = tracker, float(_CERTIFIED)
 
     @property
     def warm(self) -> bool:
         return self.tracker.vectors is not None
 
-    def expected(self) -> int:
-        if not self.warm:
-            return self._certified
-        return self.tracker.call_matvecs + (0 if self.tracker.settled else self._certified)
-
-    def measure(self, matvec: Callable[[Any], Any], *, insist: bool) -> tuple[float, int]:
-        """λ_max and the products. A value that the last call left in doubt is certified by this one."""
-        few = self.warm and self.tracker.settled and not insist
-        estimate, after = (self.tracker.measure if few else self.tracker.insist)(matvec)
-        if not self.warm:
-            self._certified = estimate.matvecs
-        self.tracker = after
+    def measure(self, matvec: Callable[[Any], Any]) -> tuple[float, int]:
+        """λ_max and the products. Between two measurements the spectrum may move far: a value that a few products leave
+        in doubt, and that was off by up to 30% in a fast phase, is certified."""
+        estimate, self.tracker = self.tracker.insist(matvec)
+        self.expected = 0.5 * (self.expected + estimate.matvecs)
         return estimate.value, estimate.matvecs
 
     def state_dict(self) -> dict[str, Any]:
@@ -365,13 +357,13 @@ class _Tracked:
                 state[name] = value.item()
             elif isinstance(value, np.ndarray):
                 state[name] = torch.from_numpy(value.copy())
-        return state | {"certified": self._certified}
+        return state | {"expected": self.expected}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["p"] != self.tracker.p:
             check.refuse("state_dict", f"of {self.tracker.p} parameters", state["p"], "Load it for the same model.")
         values = {name: v.numpy() if isinstance(v, torch.Tensor) else v for name, v in state.items()}
-        self._certified = values.pop("certified")
+        self.expected = values.pop("expected")
         self.tracker = replace(self.tracker, **values)
 
 
