@@ -1,6 +1,7 @@
 """The tests are stricter than use: 64 bits, no silent broadcasting between ranks, warnings are errors."""
 
 import gc
+import importlib.util
 import os
 
 # Before JAX starts: one thread a test process, since the tests run in as many processes as there are cores; and little
@@ -21,6 +22,9 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import hypothesis
 import jax
+
+# The examples in docstrings of steppe.torch run where PyTorch is installed.
+collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["steppe/torch/*.py"]
 
 # Examples compile: a deadline would measure the compiler. Derandomised: the same tree gives the same verdict.
 hypothesis.settings.register_profile("steppe", deadline=None, derandomize=True, max_examples=25)

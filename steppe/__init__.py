@@ -12,6 +12,7 @@ _HOMES = {
     "Problem": "steppe.problem",
     "Accuracy": "steppe.estimate",
     "Estimate": "steppe.estimate",
+    "audit": "steppe.auditing",
     "critical_rate": "steppe.rates",
     "flatten": "steppe.flattening",
     "run": "steppe.dynamics",
@@ -19,6 +20,7 @@ _HOMES = {
 }
 _MODULES = (
     "activations",
+    "auditing",
     "curvature",
     "data",
     "dynamics",
@@ -39,6 +41,7 @@ __all__ = ["__version__", *_HOMES, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from steppe import activations as activations
+    from steppe import auditing as auditing
     from steppe import curvature as curvature
     from steppe import data as data
     from steppe import dynamics as dynamics
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from steppe import torch as torch
     from steppe import until as until
     from steppe import when as when
+    from steppe.auditing import audit as audit
     from steppe.dynamics import run as run
     from steppe.estimate import Accuracy as Accuracy
     from steppe.estimate import Estimate as Estimate

@@ -10,6 +10,8 @@ import numpy as np
 from jax import Array
 
 from steppe import check
+from steppe._compiled import count_kind
+from steppe._modules import functional
 from steppe.losses import Loss
 
 __all__ = ["Problem", "Unravel", "ravel"]
@@ -104,7 +106,23 @@ class Problem:
             check.refuse("loss", "a loss of steppe.losses", loss, "Pass for example steppe.losses.mse.")
         w0, unravel = ravel(params)
         x, y = _checked_data(predict, jax.eval_shape(unravel, w0), x, y, loss, w0.dtype)
+        count_kind((predict, loss, unravel, jax.tree.structure(x), *(a.shape for a in (*jax.tree.leaves(x), y))))
         self.__dict__.update(w0=w0, x=x, y=y, predict=predict, loss_function=loss, unravel=unravel)
+
+    @classmethod
+    def of(cls, module: Any, x: Any, y: Any, loss: Loss) -> "Problem":
+        """The problem of an Equinox module, of (linen module, variables) or of an nnx module.
+
+        Its parameters are the real arrays of an Equinox module, variables["params"] of linen, and the `Param`s of nnx;
+        running statistics are held fixed. A module of Equinox takes one example, as is usual there.
+
+        >>> import equinox, steppe
+        >>> module = equinox.nn.Linear(3, 1, key=jax.random.key(0))
+        >>> Problem.of(module, jnp.ones((5, 3)), jnp.zeros((5, 1)), steppe.losses.mse).w0.size
+        4
+        """
+        predict, params = functional(module)
+        return cls(predict, params, x, y, loss)
 
     def tree_flatten(self) -> tuple[tuple[Array, Any, Array], tuple[Predict, Loss, Unravel]]:
         """Arrays are traced and all else is static, so that problems of one kind share compiled code."""

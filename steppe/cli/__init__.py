@@ -1,5 +1,6 @@
 """The command line: parse, call, show. Holds no formula."""
 
+import io
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from steppe.cli._audit import Audit
 from steppe.cli._bench import Bench
 from steppe.cli._critical import Critical
 from steppe.cli._data import Data
@@ -46,6 +48,7 @@ Command = (
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Audit, tyro.conf.subcommand("audit")]
     | Annotated[Critical, tyro.conf.subcommand("critical")]
     | Annotated[Runs, tyro.conf.subcommand("runs")]
     | Annotated[Data, tyro.conf.subcommand("data")]
@@ -56,6 +59,9 @@ Command = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point of the `steppe` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # letters that the terminal does not have are escaped
+            stream.reconfigure(errors="backslashreplace")
     with _stopped_by_sigterm():
         sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
 
@@ -63,14 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     """Run a command and return its exit code; what a user can mend is one line on stderr, not a traceback."""
     try:
-        code = _called(arguments)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # `| head` has read enough; what is left to write goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        try:
+            return _called(arguments)
+        finally:
+            _flush()
     except KeyboardInterrupt:
         return _told(130, "stopped.")
+    except OSError as error:
+        gone = isinstance(error, BrokenPipeError)  # `| head` has read enough
+        return (
+            0 if gone else _told(1, (error.strerror or str(error)) + (f": {error.filename}" if error.filename else ""))
+        )
     except Exception as error:
         known = _explained(error)  # imported only now, so that `steppe list` starts at once
         if known is None:
@@ -90,6 +99,15 @@ def _called(arguments: list[str]) -> int:
         return int(ended.code or 0)
     code: int = command()
     return code
+
+
+def _flush() -> None:
+    """Print what is printed. If that fails, what is left goes nowhere: Python would try again at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def _told(code: int, message: str) -> int:

@@ -161,7 +161,7 @@ def _control(paper: Paper, claim: Claim) -> str:
         return f"{paper.id}/{twin}, the same check of the other formula"
     tests = Path(__file__).parents[2] / "tests" / "papers"
     named = [f"tests/papers/{p.relative_to(tests)}" for p in sorted(tests.rglob("*.py")) if _quotes(p, claim.id)]
-    return "among the tests that name it: " + ", ".join(named) if named else ""
+    return "among the tests that name it: " + ", ".join(named) if named else "none is named"
 
 
 def _quotes(path: Path, id: str) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from steppe.cli._shared import Stored, duration, print_json, print_table
+from steppe.cli._shared import Stored, check_writable, duration, print_json, print_table, writing
 
 if TYPE_CHECKING:
     from steppe.store import Store
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListRuns(Stored):
-    """The runs in the store, with their outcome and last measured values."""
+    """The runs in the store, with the version of steppe that computed them, their outcome and last measured values."""
 
     def __call__(self) -> int:
         from steppe.store import StoreError
@@ -23,7 +23,8 @@ class ListRuns(Stored):
         for id in store.ids():
             try:
                 entry = store.open(id)
-                rows.append({"id": id, "spec": dict(entry.spec), "seconds": entry.about["seconds"], **entry.result})
+                known = {"version": entry.version, "spec": dict(entry.spec), "seconds": entry.about["seconds"]}
+                rows.append({**entry.result, "id": id, **known})
             except StoreError as error:
                 rows.append({"id": id, "damaged": str(error)})
         if self.json:
@@ -31,7 +32,8 @@ class ListRuns(Stored):
         elif not rows:
             print(f"no runs in {store.root} yet. `steppe verify` computes some.")
         else:
-            print_table("", ("run", "kind", "seed", "outcome", "took", "last values"), [_row(r) for r in rows])
+            columns = ("run", "kind", "seed", "steppe", "outcome", "took", "last values")
+            print_table("", columns, [_row(r) for r in rows])
         return 0
 
 
@@ -103,7 +105,9 @@ class ExportRuns(Stored):
     def __call__(self) -> int:
         from steppe.store._query import export_csv
 
-        count = export_csv(self.opened(), self.out)
+        check_writable("the name", self.out, folder=False)
+        with writing("the name", self.out):
+            count = export_csv(self.opened(), self.out)
         if self.json:
             print_json({"path": str(self.out), "runs": count})
         else:
@@ -170,7 +174,7 @@ def _whole(store: "Store", beginning: str) -> str:
 
 def _row(row: dict[str, Any]) -> list[str]:
     if "damaged" in row:
-        return [row["id"], "", "", "damaged", "", row["damaged"]]
+        return [row["id"], "", "", "", "damaged", "", row["damaged"]]
     final = row.get("final", {})
     last = "  ".join(f"{name} {value:.4g}" for name, value in final.items() if isinstance(value, int | float))
     spec = row["spec"]
@@ -178,6 +182,7 @@ def _row(row: dict[str, Any]) -> list[str]:
         row["id"],
         spec["kind"],
         str(spec.get("seed", "")),
+        row["version"],
         row.get("outcome", ""),
         duration(row["seconds"]),
         last,

@@ -59,6 +59,32 @@ class Computing(Stored):
             return execute(specs, self.opened(), workers=self.workers, recompute=self.recompute, watch=board)
 
 
+def called(target: str) -> Any:
+    """What the function MODULE:FUNCTION returns; modules are looked for in the current folder too."""
+    import importlib
+    import inspect
+
+    from steppe.check import ArgumentError
+
+    module, _, name = target.partition(":")
+    sys.path.insert(0, "")
+    try:
+        try:
+            function = getattr(importlib.import_module(module), name)
+            inspect.signature(function).bind()
+        except (
+            ImportError,
+            AttributeError,
+            TypeError,
+            ValueError,
+        ) as error:  # the last two: no such call, no such name
+            remedy = "Name MODULE:FUNCTION, a function of no arguments."
+            raise ArgumentError(f"cannot use {target!r}: {error}. {remedy}") from error
+        return function()
+    finally:
+        sys.path.remove("")
+
+
 def counted(items: Iterable[T], total: int, what: str, *, silent: bool) -> Iterator[T]:
     """The items as they come, with a bar on a terminal that is gone at the end."""
     from rich.console import Console
@@ -78,8 +104,8 @@ def writing(option: str, path: Path) -> Iterator[None]:
     """Raise an error of the disk in the block as one that names the option and its path."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise CannotWriteError(f"cannot write {path}: {reason}. Free some space, or change {option}.") from error
 
 
@@ -89,8 +115,9 @@ def check_writable(option: str, path: Path, *, folder: bool) -> None:
         if "\0" in str(path):
             raise OSError("its name contains a null character")
         if _exists(path):
-            if path.is_dir() != folder:
-                raise OSError("it is not a folder" if folder else "it is a folder")
+            # A device, such as /dev/null, would be replaced by a file.
+            if not (path.is_dir() if folder else path.is_file()):
+                raise OSError("it is not a folder" if folder else "it is not a file")
             if not folder:
                 path.open("ab").close()
         places = path.absolute().parents

@@ -3,7 +3,8 @@
 This room is the seam between measures and backends: only here does a measure meet JAX. A backend is a `Backend` of
 `_backend.py`, registered for its kind of problem; it provides
 
-1. `vector`, `reproducible` and `prepared`, w as a checked flat vector, and `scores` and `loss_value` at it;
+1. `vector`, `reproducible` and `prepared`, w as a checked flat vector; `scores`, `loss_value` and `gradient` at it;
+   `groups` of the examples, and `arrays`, the parts of w;
 2. `operator` for `hessian`, `gauss_newton`, `residual`, `fisher` and `empirical_fisher`, and `smaller` for those with a
    Gram matrix: a `Product` with `size`, `dtype` and operator(v) for numpy vectors, computed with `statistics` and
    within `memory`;

@@ -6,6 +6,7 @@ one it has.
 """
 
 import abc
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import singledispatch
@@ -142,6 +143,15 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def gradient(self, problem: Any, w: Any) -> NDArray[Any]:
         """∇L(w)."""
+
+    @abc.abstractmethod
+    def groups(self, problem: Any, w: Any, count: int, *, seed: int) -> tuple[Any, ...]:
+        """The same problem on `count` disjoint random groups of examples, all of one size; refused if the examples
+        cannot be taken apart, for instance since they share batch statistics."""
+
+    @abc.abstractmethod
+    def arrays(self, problem: Any) -> Mapping[str, tuple[int, ...]]:
+        """The name and the shape of each array of parameters, in the order of the flat vector."""
 
     @abc.abstractmethod
     def treatment(self, problem: Any, statistics: "Statistics") -> str:

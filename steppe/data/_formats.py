@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import pickletools
+from typing import Any
 
 from steppe.data._registry import DataError
 
@@ -22,6 +23,7 @@ def cifar_records(content: bytes, where: str) -> bytes:
     """
     remedy = "Take the published cifar-10-python.tar.gz, or the binary version."
     pixels, labels, in_labels = b"", bytearray(), False
+    value: Any
     try:
         for operation, value, _ in itertools.islice(pickletools.genops(content), _MOST_OPERATIONS):
             if isinstance(value, str | bytes) and operation.name not in ("GLOBAL", "STACK_GLOBAL"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from io import BufferedIOBase
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from filelock import FileLock
 
@@ -104,7 +104,7 @@ def unpacked(path: Path, sets: Sequence[DataSet]) -> Iterator[Found]:
     """The known files inside an archive; nothing is unpacked to disk."""
     try:
         with opened(path, packing(path)) as stream:
-            bounded = Bounded(stream)
+            bounded: Any = Bounded(stream)
             with tarfile.open(fileobj=bounded, mode="r:") as archive:
                 while (member := bounded.header(archive)) is not None:
                     name = Path(member.name).name
@@ -125,7 +125,7 @@ class Bounded:
     def __init__(self, inner: BufferedIOBase):
         self.inner, self.left = inner, LARGEST_HEADER
 
-    def header(self, archive: tarfile.TarFile) -> tarfile.TarInfo | None:
+    def header(self, archive: Any) -> tarfile.TarInfo | None:
         """The next member of the archive that reads this stream."""
         self.left = LARGEST_HEADER
         archive.members.clear()  # a million empty members would fill the memory
@@ -163,7 +163,7 @@ def _names(data_set: DataSet, file: File) -> tuple[str, ...]:
     return (file.name, *TABLES) if data_set is HOUSING else (file.name,)
 
 
-def _known(name: str, stream: IO[bytes], source: str, sets: Sequence[DataSet]) -> Found:
+def _known(name: str, stream: BufferedIOBase | IO[bytes], source: str, sets: Sequence[DataSet]) -> Found:
     """The content of a file with a known name, in the format of the registered file."""
     match = _match(name, sets)
     assert match is not None

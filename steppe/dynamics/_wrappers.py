@@ -41,17 +41,17 @@ def scaled(problem: Problem, dynamics: Dynamics, state: Any, names: frozenset[st
     return eqx.tree_at(dynamics.position, state, w)
 
 
-class Wrapper(Dynamics):
-    """A dynamics around another one, whose state it shares."""
+class Wrapper(eqx.Module):
+    """What a dynamics around another one takes over from it: its state, batches and costs."""
 
     dynamics: Dynamics
 
-    @property  # type: ignore[misc]
-    def batch_size(self) -> int | None:  # type: ignore[override]
+    @property
+    def batch_size(self) -> int | None:
         return self.dynamics.batch_size
 
     @property
-    def gradients_per_step(self) -> int:  # type: ignore[override]
+    def gradients_per_step(self) -> int:
         return self.dynamics.gradients_per_step
 
     def position(self, state: Any) -> Array:
@@ -59,7 +59,7 @@ class Wrapper(Dynamics):
 
 
 @final
-class Decayed(Wrapper):
+class Decayed(Wrapper, Dynamics):  # type: ignore[override]
     """The steps of `dynamics`; after each, the parameters called `names` are multiplied by 1 − `shrink`.
 
     That is weight decay λ of these parameters alone, with shrink = ηλ at the rate η.
@@ -88,7 +88,7 @@ class Decayed(Wrapper):
 
 
 @final
-class Projected(Wrapper):
+class Projected(Wrapper, Dynamics):  # type: ignore[override]
     """w ← Π(step(w)), where Π scales the parameters called `names`, together, to the Euclidean norm `norm`.
 
     The run begins at Π(w). This is the projected training of wen2023, figure 6b.
@@ -127,7 +127,7 @@ class Projected(Wrapper):
 
 
 @final
-class LabelNoise(Wrapper):
+class LabelNoise(Wrapper, Dynamics):  # type: ignore[override]
     """The steps of `dynamics` with labels y + σξ, where every step draws a standard Gaussian ξ (Blanc et al. 2020).
 
     The labels must be real numbers, so the loss must be `mse` or `half_mse`. A run stops by its loss on the labels

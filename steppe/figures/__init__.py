@@ -17,6 +17,7 @@ from steppe.figures._step_sizes import second_derivatives as second_derivatives
 from steppe.figures._step_sizes import sharpness_curves as sharpness_curves
 from steppe.figures._step_sizes import smoothness as smoothness
 from steppe.figures._step_sizes import two_trainings as two_trainings
+from steppe.figures._style import png as png
 from steppe.figures._style import save as save
 from steppe.figures._training import memorising as memorising
 from steppe.figures._training import neurons as neurons

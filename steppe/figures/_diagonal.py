@@ -56,8 +56,7 @@ def _plane(axis: Any, shared: Mapping[str, Any], one: Mapping[str, Any]) -> Any:
         axis.plot(*point["w"], color=PINK, marker="D", markersize=6.5, markeredgecolor=INK, markeredgewidth=0.8)
     if one.get("end") is not None:
         axis.plot(*one["end"], color="white", marker="*", markersize=11, markeredgecolor=INK, markeredgewidth=0.9)
-    axis.set_xlim(w1[0], w1[-1])
-    axis.set_ylim(w2[0], w2[-1])
+    axis.set(xlim=(w1[0], w1[-1]), ylim=(w2[0], w2[-1]))
     axis.grid(False)
     axis.set_xlabel("w₁")
     axis.set_ylabel("w₂", rotation=0, labelpad=8)
@@ -104,9 +103,7 @@ def _network(axis: Any) -> None:
     from matplotlib.patches import Circle
 
     axis.set_axis_off()
-    axis.set_xlim(0, 10)
-    axis.set_ylim(0, 7)
-    axis.set_aspect("equal")
+    axis.set(xlim=(0, 10), ylim=(0, 7), aspect="equal")
     out = (8.6, 3.5)
     for row, (y, colour) in enumerate(((5.2, BLUE), (1.8, ORANGE)), start=1):
         places = [(1.2, y), (4.6, y)]
@@ -149,8 +146,7 @@ def simplex(numbers: Mapping[str, Any]) -> Any:
         axis.plot(*_place([k["p"] for k in numbers["kkt"]]).T, color=PINK, linewidth=2.6, label="least risk, S ≤ 2/η")
         dots = axis.scatter(*ends.T, c=rates, cmap="autumn", s=17, edgecolor=INK, linewidth=0.4, zorder=5,
                             label="end of gradient descent")  # fmt: skip
-        axis.set_xlim(-0.12, 1.12)
-        axis.set_ylim(-0.1, 1.0)
+        axis.set(xlim=(-0.12, 1.12), ylim=(-0.1, 1.0))
         axis.text(-0.1, 0.93, one["title"], fontweight="bold")
         for (x, y), label in zip(_CORNERS, numbers["corners"], strict=True):
             axis.text(x, y + (0.03 if y else -0.06), label, ha="center", fontsize=8, color=INK)
@@ -194,8 +190,7 @@ def bifurcation(numbers: Mapping[str, Any]) -> Any:
     bottom.plot(a, exponents, color=INK, linewidth=0.8)
     bottom.fill_between(a, 0, exponents, where=exponents > 0, color=RED, alpha=0.5, linewidth=0)
     bottom.set_ylabel("Lyapunov exponent (red: chaos)")
-    bottom.set_xlabel("a = η/η_c = 2ηxy    (sharpness of the minimum = 2/η at a = 1)")
-    bottom.set_ylim(-2.0, 1.3)
+    bottom.set(xlabel="a = η/η_c = 2ηxy    (sharpness of the minimum = 2/η at a = 1)", ylim=(-2.0, 1.3))
     for axis in (top, bottom):
         axis.set_xlim(a[0], a[-1])
         for place in numbers["places"]:

@@ -52,8 +52,7 @@ def _flatness_panel(axis: Any, one: Mapping[str, Any], norm: Any) -> Any:
     axis.plot(x, y, color=FAINT, linewidth=0.8, zorder=1)
     shade = axis.scatter(x, y, c=nu, cmap="viridis", norm=norm, s=26, edgecolors=INK, linewidths=0.3, zorder=2)
     axis.axhline(one["power"], color=INK, linewidth=0.9, linestyle="--")
-    axis.set_xscale("log")
-    axis.set_yscale("log")
+    axis.set(xscale="log", yscale="log")
     plain_ticks(axis)
     axis.set_title(one["title"], fontsize=9)
     if one.get("note"):
@@ -78,8 +77,7 @@ def rescaling(numbers: Mapping[str, Any]) -> Any:
                 label = f"{measure}, {style['label']}"
                 rest = dict(style) | {"label": label, "marker": marker, "markersize": 4.2, "linestyle": ""}
                 axis.plot(panel["factors"], panel[measure][kind], **rest)
-        axis.set_xscale("log")
-        axis.set_yscale("log")
+        axis.set(xscale="log", yscale="log")
         axis.set_title(panel["title"], fontsize=9)
         axis.text(0.04, 0.97, _spreads(panel), transform=axis.transAxes, va="top", fontsize=7.5, color=INK)
         axis.set_xlabel("largest factor of a neuron")
@@ -119,17 +117,14 @@ def spectrum(numbers: Mapping[str, Any]) -> Any:
     low, high = np.maximum(density - 2 * error, floor), np.maximum(density + 2 * error, floor)
     axis.fill_between(grid, low, high, color=BLUE, alpha=0.25, linewidth=0)
     axis.plot(grid, np.maximum(density, floor), color=BLUE, label="density, ± 2 standard errors")
-    axis.set_yscale("log")
-    axis.set_ylim(floor, 3 * density.max())
+    axis.set(yscale="log", ylim=(floor, 3 * density.max()))
     axis.axvspan(numbers["lower"], numbers["upper"], color=RED, alpha=0.25, linewidth=0)
     width = numbers["upper"] - numbers["lower"]
     text = f"λ_max = {numbers['sharpness']:.4g}, {numbers['confidence']:.0%} interval of width {width:.1g}"
     axis.axvline(numbers["sharpness"], color=RED, linewidth=1.2, label=text)
     if numbers.get("lr") is not None:
         axis.axvline(2 / numbers["lr"], color=INK, linestyle="--", linewidth=1.0, label="2/η")
-    axis.set_xlabel("eigenvalue of ∇²L")
-    axis.set_ylabel("density")
-    axis.set_title(numbers["title"])
+    axis.set(xlabel="eigenvalue of ∇²L", ylabel="density", title=numbers["title"])
     # Below the axis: lines and peaks can be anywhere on it.
     figure.legend(loc="outside lower center", ncols=2)
     return figure

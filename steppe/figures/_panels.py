@@ -78,8 +78,7 @@ def panel(axis: Any, one: Mapping[str, Any]) -> None:
             place["label"], (place["at"], 0.02 if low else 0.98), xycoords=("data", "axes fraction"), xytext=(3, 0),
             textcoords="offset points", va="bottom" if low else "top", fontsize=8, color=INK,
         )  # fmt: skip
-    axis.set_xlabel(one["x"])
-    axis.set_ylabel(one["y"])
+    axis.set(xlabel=one["x"], ylabel=one["y"])
     axis.set_title(one.get("title", ""), fontsize=9)
     if any(series.get("label") for series in one["series"]):
         axis.legend(loc=one.get("legend", "best"), ncols=one.get("legend_columns", 1))

@@ -42,9 +42,7 @@ def sharpness_curves(numbers: Mapping[str, Any]) -> Any:
                     panel[name], at, color=INK, marker=marker, markersize=5, markeredgewidth=0.7, linestyle="none",
                     label=label, transform=axis.get_xaxis_transform(),
                 )  # fmt: skip
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        axis.set_title(panel["title"])
+        axis.set(xscale="log", yscale="log", title=panel["title"])
     for axis in list(axes.flat)[len(panels) :]:
         axis.set_visible(False)
     for axis in axes[-1]:
@@ -76,9 +74,7 @@ def smoothness(numbers: Mapping[str, Any]) -> Any:
     left.set_title(numbers["title"])
     left.legend(loc="upper right")
     for axis in (left, right):
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        axis.set_xlabel("step size η")
+        axis.set(xscale="log", yscale="log", xlabel="step size η")
         axis.grid(color=FAINT, alpha=0.4)
     return figure
 
@@ -121,8 +117,7 @@ def second_derivatives(numbers: Mapping[str, Any]) -> Any:
         axis.plot(numbers["x"], np.zeros(len(numbers["x"])), color=INK, marker="|", markersize=6, linestyle="none")
         axis.axhline(0.0, color=INK, linewidth=0.6)
         axis.set_title(function["label"], fontsize=9, fontweight="normal")
-        axis.set_xlim(low, high)
-        axis.set_ylim(-1.15 * largest, 1.15 * largest)
+        axis.set(xlim=(low, high), ylim=(-1.15 * largest, 1.15 * largest))
     return figure
 
 
@@ -139,12 +134,8 @@ def two_trainings(numbers: Mapping[str, Any]) -> Any:
         right.plot(run["at"], run["value"], color=colour, linestyle=dash, linewidth=1.3)
     right.plot(numbers["x"], numbers["y"], color=BLUE, marker="o", markersize=4, linestyle="none", zorder=3)
     right.set_xlim(*_range(numbers["x"]))
-    left.set_xscale("log")
-    left.set_yscale("log")
-    left.set_xlabel("steps")
-    left.set_ylabel("loss")
-    right.set_xlabel("x")
-    right.set_ylabel("f(x)")
+    left.set(xscale="log", yscale="log", xlabel="steps", ylabel="loss")
+    right.set(xlabel="x", ylabel="f(x)")
     left.legend(loc="lower left")
     left.set_title(numbers["title"])
     return figure

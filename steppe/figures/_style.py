@@ -101,6 +101,16 @@ def plain_ticks(axis: Any, sides: str = "xy") -> None:
 
 
 @styled
+def png(figure: Any) -> bytes:
+    """The figure as a PNG file in memory, for a page that contains its pictures."""
+    from io import BytesIO
+
+    file = BytesIO()
+    figure.savefig(file, format="png", metadata={"Software": None})
+    return file.getvalue()
+
+
+@styled
 def save(figure: Any, numbers: Mapping[str, Any], stem: Path, *, pdf: bool = True) -> list[Path]:
     """Write stem.png, stem.pdf and stem.json, the drawn numbers. The same numbers give the same bytes."""
     text = json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -36,13 +36,11 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
                 axis.plot(_shifted(run["epoch"]), run[name], color=colour, linewidth=0.7, alpha=0.45)
         seeds = f"median of {len(runs)} seeds" if len(runs) > 1 else None
         axis.plot(_shifted(epoch), np.median(values, axis=0), color=colour, label=seeds)
-        axis.set_ylabel(label)
-        axis.set_xscale("log")
+        axis.set(ylabel=label, xscale="log")
         for stage in numbers["stages"]:
             axis.axvline(stage, color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
     top, middle_axis, bottom = axes[:, 0]
-    top.set_yscale("log")
-    top.set_title(numbers["title"])
+    top.set(yscale="log", title=numbers["title"])
     if len(runs) > 1:
         top.legend(loc="best")
     if test == "test_accuracy":

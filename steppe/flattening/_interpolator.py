@@ -27,13 +27,14 @@ _ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
 _RANK = 1e-11
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Features(Rows, index="neuron", columns=("q",)):
-    """Φ_ik = σ(w_k·xᵢ) and the weights q_k of the flatness Σ_k q_k |a_k|^p, p = 2c/(c + 1)."""
-
+class _Features(NamedTuple):
     phi: Floats
     q: Floats
     p: float
+
+
+class Features(Rows, _Features, index="neuron", columns=("q",)):
+    """Φ_ik = σ(w_k·xᵢ) and the weights q_k of the flatness Σ_k q_k |a_k|^p, p = 2c/(c + 1)."""
 
 
 def features(W: Any, x: Any, activation: Homogeneous, *, b: Any = None) -> Features:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import Any
 
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steppe import check
-from steppe.curvature._equations import Equation
+from steppe.curvature._equations import Equation, shaped, traced
 from steppe.curvature._statistics import part
-from steppe.flattening._squares import Site, equations, is_plain, uses
-from steppe.problem import Problem, Unravel
+from steppe.flattening._squares import Site, is_plain, uses
+from steppe.problem import Predict, Problem, Unravel
 
 Indices = NDArray[np.int64]
 
@@ -210,8 +211,10 @@ class Stage:
 def hidden_layers(function: Function) -> list[Neurons]:
     """The hidden layers of a plain stack, first to last, read off the equations of the network and checked. If there
     are none, the error names the layer that fails."""
-    shapes = function.arrays.shapes
-    stages = _stages(function)
+    problem, shapes = function.problem, function.arrays.shapes
+    x, treedef = jax.tree.flatten(problem.x)
+    example = tuple(shaped((1, *a.shape[1:]), a.dtype) for a in x)
+    stages = _stages(problem.predict, problem.unravel, treedef, example)
     for stage in stages:
         if function.normalised(stage.names):
             got = f"a function of the direction of {stage} only: larger weights are flatter, and none are the flattest"
@@ -232,28 +235,27 @@ def hidden_layers(function: Function) -> list[Neurons]:
     return layers
 
 
-def _stages(function: Function) -> list[Stage]:
+@lru_cache(maxsize=8)
+def _stages(predict: Predict, unravel: Unravel, treedef: Any, example: tuple[Any, ...]) -> tuple[Stage, ...]:
     """The layers in the order of the network's equations; each array counts where it is used first.
 
     What is multiplied with the activations is a weight, whatever its name. What is added, or used in any other way, is
     a vector of the weight before it; a matrix is not.
     """
-    names = list(function.arrays.shapes)
-    closed, arrays = equations(function.problem, function.problem.w0)
+    leaves = [shaped(shape, dtype) for shape, dtype in zip(unravel.shapes, unravel.dtypes, strict=True)]
+    params, x = jax.tree.unflatten(unravel.treedef, leaves), jax.tree.unflatten(treedef, example)
     stages: list[Stage] = []
-    seen: set[int] = set()
-    for site in uses(closed, arrays):
-        name = names[site.moved.number]
-        shape = function.arrays.shapes[name]
-        if site.moved.number in seen:
+    left = dict(enumerate(Arrays.of(unravel).shapes.items()))
+    for site in uses(traced(predict, params, x), len(leaves)):
+        if site.moved.number not in left:
             continue
-        seen.add(site.moved.number)
+        name, shape = left.pop(site.moved.number)
         kind, long = site.equation.primitive.name, sum(length > 1 for length in shape)
         if kind in _PRODUCTS or long > 1 or (long and kind in _SCALES):
             stages.append(Stage(name, *_axes(site, shape)))
         elif stages:
             stages[-1] = replace(stages[-1], vectors=(*stages[-1].vectors, name))
-    return stages
+    return tuple(stages)
 
 
 def _axes(site: Site, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -260,11 +260,7 @@ def _signals(example: Problem, w: Array) -> Seen:
 
 
 def _sites(problem: Problem, w: Array) -> list[Site] | None:
-    return sites(*equations(problem, w))
-
-
-def equations(problem: Problem, w: Array) -> tuple[core.ClosedJaxpr, int]:
-    """The equations of the network for one example, and the number of its arrays of parameters."""
+    """The sites of the network for one example."""
     alone = eqx.filter_eval_shape(part, problem, 0, 1)
     params = jax.eval_shape(problem.unravel, w)
-    return traced(problem.predict, params, alone.x), len(jax.tree.leaves(params))
+    return sites(traced(problem.predict, params, alone.x), len(jax.tree.leaves(params)))

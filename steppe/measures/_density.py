@@ -42,7 +42,7 @@ def density(
     use `top_eigenvalues` for outliers.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
     >>> found = density(p, probes=2, steps=2)                       # eigenvalues 0 and 2
     >>> round(float(found.nodes.max()), 6)
     2.0

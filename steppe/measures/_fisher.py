@@ -29,7 +29,8 @@ def fisher_sharpness(
     It is computed in the space of outputs, n·c wide, if that is smaller than the space of parameters.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: x @ w, jnp.ones(2), jnp.array([[3.0, 4.0]]), jnp.zeros(1), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: x @ w, jnp.ones(2), jnp.array([[3.0, 4.0]]), jnp.zeros(1),
+    ...                    steppe.losses.half_mse)
     >>> fisher_sharpness(p).value, fisher_sharpness(p, empirical=True).value     # ‖x‖², and (f − y)² ‖x‖²
     (25.0, 1225.0)
 
@@ -56,7 +57,8 @@ def fisher_trace(
     It is exact if the Jacobian of all outputs is small enough, otherwise estimated by XTrace as in `trace`.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: x @ w, jnp.ones(2), jnp.array([[3.0, 4.0]]), jnp.zeros(1), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: x @ w, jnp.ones(2), jnp.array([[3.0, 4.0]]), jnp.zeros(1),
+    ...                    steppe.losses.half_mse)
     >>> fisher_trace(p).value
     25.0
     """

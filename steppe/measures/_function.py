@@ -32,7 +32,7 @@ def zero_one_error(problem: AnyProblem, w: Array | None = None) -> Estimate:
     NaN: a run that diverged has error 1.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: w * x, jnp.array([1.0]), jnp.array([1.0, 2.0, 0.0, 3.0]),
+    >>> p = steppe.Problem(lambda w, x: w * x, jnp.array([1.0]), jnp.array([1.0, 2.0, 0.0, 3.0]),
     ...             jnp.array([1.0, 1.0, 1.0, -1.0]), steppe.losses.mse)
     >>> zero_one_error(p).value
     0.5
@@ -57,7 +57,7 @@ def margin(problem: AnyProblem, w: Array | None = None, *, quantile: float = 0.0
     median margin. NaN, from a run that diverged, has not converged.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: w * x, jnp.array([2.0]), jnp.array([1.0, -3.0]), jnp.array([1.0, -1.0]),
+    >>> p = steppe.Problem(lambda w, x: w * x, jnp.array([2.0]), jnp.array([1.0, -3.0]), jnp.array([1.0, -1.0]),
     ...             steppe.losses.logistic())
     >>> margin(p).value
     2.0
@@ -117,7 +117,7 @@ def norm(problem: AnyProblem, w: Array | None = None, *, order: Order = 2) -> Es
     """‖w‖₁, ‖w‖₂, or the sum of the nuclear norms of the weight matrices.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: x @ w, jnp.array([3.0, -4.0]), jnp.ones((1, 2)), jnp.ones(1), steppe.losses.mse)
+    >>> p = steppe.Problem(lambda w, x: x @ w, jnp.array([3.0, -4.0]), jnp.ones((1, 2)), jnp.ones(1), steppe.losses.mse)
     >>> norm(p).value, norm(p, order=1).value
     (5.0, 7.0)
     """
@@ -153,7 +153,7 @@ def distance(problem: AnyProblem, w: Array | None = None, *, to: Any = None, ord
     """‖w − to‖ in the norms of `norm`; `to` is the initialisation problem.w0 unless another point is given.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: x @ w, jnp.array([1.0, 1.0]), jnp.ones((1, 2)), jnp.ones(1), steppe.losses.mse)
+    >>> p = steppe.Problem(lambda w, x: x @ w, jnp.array([1.0, 1.0]), jnp.ones((1, 2)), jnp.ones(1), steppe.losses.mse)
     >>> distance(p, jnp.array([4.0, 5.0])).value
     5.0
     """

@@ -22,7 +22,7 @@ def invariant_trace(
     >>> net = steppe.networks.TwoLayer(bias=False)
     >>> for a in (1.0, 1000.0):                                     # f = 8 relu(x) both times, tr G = 2 |w₁w₂|
     ...     params = {"W1": jnp.array([[8.0 * a]]), "W2": jnp.array([1 / a])}
-    ...     p = Problem(net, params, jnp.array([[1.0]]), jnp.array([8.0]), steppe.losses.half_mse)
+    ...     p = steppe.Problem(net, params, jnp.array([[1.0]]), jnp.array([8.0]), steppe.losses.half_mse)
     ...     print(f"{steppe.measures.trace(p).value:.4g} {invariant_trace(p).value:.4f}")
     65 16.0000
     6.4e+07 16.0000
@@ -43,7 +43,7 @@ def invariant_sharpness(
     >>> import jax.numpy as jnp, steppe
     >>> net = steppe.networks.TwoLayer(bias=False)
     >>> params = {"W1": jnp.array([[8.0]]), "W2": jnp.array([1.0])}
-    >>> p = Problem(net, params, jnp.array([[1.0]]), jnp.array([8.0]), steppe.losses.half_mse)
+    >>> p = steppe.Problem(net, params, jnp.array([[1.0]]), jnp.array([8.0]), steppe.losses.half_mse)
     >>> round(invariant_sharpness(p).value, 5)                      # one example: G has rank one
     16.0
     """

@@ -45,7 +45,8 @@ def adaptive_sharpness(
     `matvecs` counts evaluations of the loss, and `accuracy` limits them.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: x @ w, jnp.array([2.0]), jnp.ones((1, 1)), jnp.array([2.0]), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: x @ w, jnp.array([2.0]), jnp.ones((1, 1)), jnp.array([2.0]),
+    ...                    steppe.losses.half_mse)
     >>> e = adaptive_sharpness(p, radius=0.5)                       # L = ½(w − 2)² at w = 2: ½ (2 · 0.5)²
     >>> e.lower <= 0.5 <= e.upper
     True
@@ -76,7 +77,8 @@ def worst_adaptive_sharpness(
     infinite. `converged` says whether every ascent came to rest; `matvecs` counts gradients.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: x @ w, jnp.array([2.0]), jnp.ones((1, 1)), jnp.array([2.0]), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: x @ w, jnp.array([2.0]), jnp.ones((1, 1)), jnp.array([2.0]),
+    ...                    steppe.losses.half_mse)
     >>> round(worst_adaptive_sharpness(p, radius=0.5).value, 6)     # L = ½(w − 2)² at w = 2: ½ (2 · 0.5)²
     0.5
 
@@ -115,7 +117,7 @@ def random_direction_sharpness(
     `matvecs` counts evaluations of the loss, and `accuracy` limits them.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: x @ w, jnp.ones(2), jnp.eye(2), jnp.zeros(2), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: x @ w, jnp.ones(2), jnp.eye(2), jnp.zeros(2), steppe.losses.half_mse)
     >>> e = random_direction_sharpness(p, sigma=1.0)                # tr ∇²L = 1, and L is quadratic
     >>> e.lower <= 0.5 <= e.upper
     True

@@ -37,6 +37,19 @@ def check_matrix(curvature: Any, statistics: Any, memory: float) -> None:
     check.number("memory", memory, above=0.0, remedy="Pass a number of bytes, for instance 2**30.")
 
 
+# Lanczos vectors, unless they do not fit into the memory.
+_BASIS, _LEAST_BASIS = 32, 8
+
+
+def basis(p: int, memory: float) -> int:
+    """How many float64 vectors of length p Lanczos may hold within `memory` bytes, from 8 to 32.
+
+    >>> basis(1_000_000, 2**30), basis(10_000_000, 2**30), basis(100_000_000, 2**30)
+    (32, 13, 8)
+    """
+    return max(_LEAST_BASIS, min(_BASIS, int(memory / (8 * p))))
+
+
 @final
 @dataclass(frozen=True)
 class Measured(Estimate):

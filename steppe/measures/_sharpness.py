@@ -14,7 +14,7 @@ from steppe.curvature._operator import MEMORY
 from steppe.curvature._statistics import FULL_BATCH
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._extreme import EIGENVALUE
-from steppe.measures._policy import check_matrix, check_policy, measured
+from steppe.measures._policy import basis, check_matrix, check_policy, measured
 
 
 class KinkWarning(UserWarning):
@@ -41,7 +41,7 @@ def sharpness(
     Warns if w is at kinks across which the Hessian jumps by more than rtol: see `kinks`.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
     >>> round(sharpness(p, p.w0).value, 6)                          # ∇²L = [[1, 1], [1, 1]]
     2.0
 
@@ -51,8 +51,9 @@ def sharpness(
     operator = backend(problem).smaller(curvature, problem, w, statistics=statistics, memory=memory)
     with linalg.one_thread():
         estimate = linalg.largest(
-            operator, operator.size, accuracy=accuracy, precision=operator.precision, key=generator(key)
-        ).estimate
+            operator, operator.size, accuracy=accuracy, basis=basis(operator.size, memory),
+            precision=operator.precision, key=generator(key),
+        ).estimate  # fmt: skip
     _warn_of_kinks(problem, w, rtol=accuracy.rtol, sharpness=estimate.value if curvature is hessian else None)
     return measured(estimate, problem, statistics)
 
@@ -73,7 +74,7 @@ def spectral_norm(
     from any minimum. Power iteration converges to the spectral norm, not to the sharpness.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.zeros(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: w[0] * w[1] * x, jnp.zeros(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
     >>> round(spectral_norm(p, p.w0).value, 6)                      # ∇²L = [[0, −1], [−1, 0]] at 0
     1.0
     """
@@ -82,8 +83,9 @@ def spectral_norm(
     _warn_of_kinks(problem, w)
     with linalg.one_thread():
         estimate = linalg.spectral_norm(
-            operator, operator.size, accuracy=accuracy, precision=operator.precision, key=generator(key)
-        ).estimate
+            operator, operator.size, accuracy=accuracy, basis=basis(operator.size, memory),
+            precision=operator.precision, key=generator(key),
+        ).estimate  # fmt: skip
     return measured(estimate, problem, statistics)
 
 
@@ -105,7 +107,7 @@ def top_eigenvalues(
     The other arguments are those of `sharpness`.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
     >>> [abs(round(e.value, 6)) for e in top_eigenvalues(p, k=2)]
     [2.0, 0.0]
     """
@@ -140,7 +142,8 @@ class Tracker:
     One tracker follows one trajectory. It starts again at a problem of another size.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: x @ w, jnp.ones(8), jnp.eye(8) * jnp.arange(8.0)[None], jnp.ones(8), steppe.losses.mse)
+    >>> p = steppe.Problem(lambda w, x: x @ w, jnp.ones(8), jnp.eye(8) * jnp.arange(8.0)[None], jnp.ones(8),
+    ...                    steppe.losses.mse)
     >>> track = Tracker()
     >>> [round(track(p, w).value, 3) for w in (p.w0, p.w0 + 1)]     # (2/n) XᵀX everywhere: 2/8 · 7²
     [12.25, 12.25]

@@ -33,7 +33,7 @@ def trace(
     estimate before it is accurate.
 
     >>> import jax.numpy as jnp, steppe
-    >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
+    >>> p = steppe.Problem(lambda w, x: w[0] * w[1] * x, jnp.ones(2), jnp.ones(1), jnp.ones(1), steppe.losses.half_mse)
     >>> trace(p, p.w0).value                                        # L = ½(w₁w₂ − 1)² at (1, 1)
     2.0
 

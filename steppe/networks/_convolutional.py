@@ -125,10 +125,9 @@ def max_pool(h: Array) -> Array:
 def _max_pool_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     """The derivative of the largest entry; of the last one if entries tie.
 
-    JAX differentiates a maximum by h == max(h), shared among ties. The compiler may compute the two sides with
-    different roundings, since it repeats cheap operations where it uses them; then neither entry of a tie, or both in
-    full, count as the maximum. With batch normalisation before the pooling, Hessian products were wrong by 24%. A
-    comparison h > h' always selects one entry.
+    JAX differentiates a maximum by h == max(h), shared among ties. The compiler repeats cheap operations where it uses
+    them, and the two sides may be rounded differently. Then one entry of a tie counts, or both in full: with batch
+    normalisation before the pooling, Hessian products were wrong by 24%. A comparison always selects one entry.
     """
     (h,), (dh,) = primals, tangents
     (a, b, c, d), (da, db, dc, dd) = _corners(h), _corners(dh)

@@ -1,9 +1,10 @@
 """SQL over the Parquet files of all runs."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from steppe.store._files import StoreError, disk_errors
+from steppe.store._files import StoreError
 from steppe.store._spec import dumps
 from steppe.store._store import Store
 
@@ -20,7 +21,8 @@ def query(store: Store, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
             statements = db.extract_statements(sql)
             # Other statements change the database or its settings, and some of them abort the process.
             if [s.type for s in statements] not in ([duckdb.StatementType.SELECT], [duckdb.StatementType.EXPLAIN]):
-                raise StoreError('the query must be one SELECT, for example "SELECT * FROM curves LIMIT 5".')
+                remedy = 'Write one SELECT, for example "SELECT * FROM curves LIMIT 5".'
+                raise StoreError(f"the database cannot run this query: it is not one SELECT. {remedy}")
             answer = db.execute(statements[0])
             columns, rows = [name for name, *_ in answer.description], answer.fetchmany(_MOST_ROWS + 1)
         except duckdb.Error as error:
@@ -34,17 +36,15 @@ def export_csv(store: Store, path: Path) -> int:
     """Write all curves to a CSV file, under a temporary name first. Returns the number of runs."""
     import duckdb
 
-    fresh = path.with_name(path.name + ".new")
-    with disk_errors(path.parent, "write"), _database(store) as db:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+    with _database(store) as db:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as unfinished:
+            fresh = Path(unfinished) / "runs.csv"
             try:
                 db.sql("SELECT * FROM curves ORDER BY run, step").write_csv(str(fresh))
             except duckdb.IOException as error:
                 raise OSError(str(error)) from error
             fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
     return len(store.ids())
 
 

@@ -7,7 +7,7 @@ Face and `LightningCallback`. An extra: nothing else in steppe imports PyTorch.
 from typing import TYPE_CHECKING, Any
 
 try:
-    import torch  # noqa: F401
+    import torch as _torch  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
@@ -31,3 +31,7 @@ def __getattr__(name: str) -> Any:
     if name in _CALLBACKS:
         return _CALLBACKS[name]()
     raise AttributeError(f"module 'steppe.torch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({"Monitor", "Problem", "SAM"} | set(_CALLBACKS))

@@ -1,6 +1,6 @@
 """The torch backend: a `steppe.torch.Problem` behind the seam of steppe.curvature."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -27,8 +27,10 @@ from steppe.curvature import (
 from steppe.curvature._backend import ExactTraces, Increase, Scores
 from steppe.curvature._increase import OVERFLOW, ascents
 from steppe.curvature._kinks import Kinks
+from steppe.linalg import one_thread
 from steppe.linalg._operator import ROUNDING
 from steppe.torch import _checked, _products
+from steppe.torch._groups import groups
 from steppe.torch._problem import Problem, gradients
 from steppe.torch._products import Operator
 
@@ -72,6 +74,12 @@ class Torch(Backend):
 
     def gradient(self, problem: Problem, w: np.ndarray) -> np.ndarray:
         return problem.gradient(w)
+
+    def groups(self, problem: Problem, w: np.ndarray, count: int, *, seed: int) -> tuple[Problem, ...]:
+        return groups(problem, count, seed=seed)
+
+    def arrays(self, problem: Problem) -> Mapping[str, tuple[int, ...]]:
+        return dict(zip(problem.network.names, problem.network.shapes, strict=True))
 
     def treatment(self, problem: Problem, statistics: Statistics) -> str:
         return problem.treatment
@@ -154,7 +162,8 @@ def _check_treatment(statistics: Statistics) -> None:
 def _once(problem: Problem, what: Any, examine: Any) -> None:
     """Checks a kind of product once for a problem."""
     if what not in problem.checked:
-        examine()
+        with one_thread():
+            examine()
         problem.checked.add(what)
 
 

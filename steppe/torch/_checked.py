@@ -19,6 +19,8 @@ _FEW = 8
 # Relative steps of the differences, in float64 and in float32. Rounding asks for large ones, kinks for small ones: a
 # product is right if one of them agrees.
 _STEPS = {np.dtype(np.float64): (1e-4, 1e-5, 1e-6, 1e-7), np.dtype(np.float32): (3e-2, 1e-2, 3e-3, 1e-3)}
+# Beyond this number of parameters the differences are in float32 too: a copy in float64 takes two vectors.
+_LARGE = 10_000_000
 # The relative error of the best of them.
 _AGREES = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 5e-2}
 
@@ -31,14 +33,12 @@ def check_gradient(problem: Problem, w: np.ndarray) -> None:
     size = float(np.linalg.norm(g))
     if size == 0.0:
         return
-    rng = np.random.default_rng(1)
 
     def gap(u: np.ndarray, step: float) -> float:
         ahead, behind = (_value(wide, v + sign * step * u, batch) for sign in (1, -1))
         return abs(float(g @ u) - (ahead - behind) / (2 * step))
 
-    noise = rng.standard_normal(g.size)
-    u = g / size + noise / np.linalg.norm(noise)
+    u = g / size + _direction(g.size, g.dtype, 1)
     length = _length(v)
     if any(
         gap(u, s * length) <= _AGREES[v.dtype] * size + _rounding(wide, v, batch, s * length) for s in _STEPS[v.dtype]
@@ -74,8 +74,7 @@ def check_differences(problem: Problem, w: np.ndarray, operator: Operator) -> No
 def _against_differences(problem: Problem, w: np.ndarray, piece: Piece) -> None:
     wide, v = _elsewhere(problem, w)
     batch = _few(problem)
-    u = np.random.default_rng(2).standard_normal(w.size)
-    u /= np.linalg.norm(u)
+    u = _direction(w.size, w.dtype, 2)
     network, leaves = problem.network, problem.network.leaves(v.astype(w.dtype))
     with problem.at(leaves):
         product = network.joined(piece(problem, leaves, batch)(network.split(network.tensor(u))))
@@ -98,9 +97,8 @@ def _against_differences(problem: Problem, w: np.ndarray, piece: Piece) -> None:
 
 
 def _itself(problem: Problem, operator: Operator, other: Callable[[np.ndarray], np.ndarray | None]) -> None:
-    v = np.random.default_rng(3).standard_normal(operator.size)
-    v /= np.linalg.norm(v)
-    a = np.asarray(operator(v), np.float64)
+    v = _direction(operator.size, operator.dtype, 3)
+    a = operator(v)
     size = float(np.linalg.norm(a))
     if size == 0.0:
         return
@@ -109,13 +107,14 @@ def _itself(problem: Problem, operator: Operator, other: Callable[[np.ndarray], 
         _refuse(problem, worst, "its product is NaN or infinite")
     # Along Hv a random part of it shows.
     u = a / size
-    b = np.asarray(operator(u), np.float64)
+    b = operator(u)
     scale = max(size, float(np.linalg.norm(b)))
     within = max(float(np.finfo(operator.dtype).eps) ** 0.5, 4 * (operator.precision or 0.0)) * scale
     if (second := other(v)) is not None and float(np.linalg.norm(second - a)) > within:
         error = [float(np.linalg.norm(part)) for part in _cut(problem, second - a)]
         _refuse(problem, int(np.argmax(error)), "two modes of autodiff disagree on its second derivative")
-    mixed = np.asarray(operator(u + 2 * v), np.float64) - b - 2 * a
+    mixed = operator(u + 2 * v)
+    mixed -= b + 2 * a
     if float(np.linalg.norm(mixed)) > within:
         error = [float(np.linalg.norm(part)) for part in _cut(problem, mixed)]
         _refuse(problem, int(np.argmax(error)), "its product is not linear, H(u + 2v) = Hu + 2Hv")
@@ -128,7 +127,7 @@ def forward_over_reverse(problem: Problem, w: np.ndarray, scalar: Scalar, v: np.
     """The product by a forward derivative of the gradient; None if the network has none."""
     network = problem.network
     leaves, parts = network.leaves(w), network.split(network.tensor(v))
-    total = np.zeros(w.size)
+    total = np.zeros_like(w)
     try:
         with torch.inference_mode(False), torch.enable_grad(), forward_ad.dual_level(), warnings.catch_warnings():
             # PyTorch loads its forward derivatives by a function that it has deprecated.
@@ -155,10 +154,19 @@ def _few(problem: Problem) -> Batch:
 
 def _elsewhere(problem: Problem, w: np.ndarray) -> tuple[Problem, np.ndarray]:
     """The problem in float64, if it can be, near w but on no kink: a bias of zero can put many neurons on one."""
-    wide = problem.double or problem
-    noise = np.random.default_rng(0).standard_normal(w.size)
-    v = w + 1e-3 * (np.abs(w) + _length(w) / w.size**0.5) * noise
-    return wide, v.astype(wide.w0.dtype)
+    wide = (problem.double if w.size <= _LARGE else None) or problem
+    shift = _direction(w.size, w.dtype, 0)
+    shift *= w.size**0.5 * 1e-3 * (np.abs(w) + _length(w) / w.size**0.5)
+    shift += w
+    return wide, shift.astype(wide.w0.dtype)
+
+
+def _direction(size: int, dtype: Any, seed: int) -> np.ndarray:
+    """A random direction in that precision: for many parameters each vector counts."""
+    kind = np.float32 if dtype == np.float32 else np.float64
+    v = np.random.default_rng(seed).standard_normal(size, dtype=kind)
+    v /= np.linalg.norm(v)
+    return v
 
 
 def _length(w: np.ndarray) -> float:
@@ -173,7 +181,7 @@ def _value(problem: Problem, w: np.ndarray, batch: Batch) -> float:
 def _gradient(problem: Problem, w: np.ndarray, batch: Batch) -> np.ndarray:
     leaves = problem.network.leaves(w)
     with problem.at(leaves):
-        return problem.network.joined(gradients(problem.value(batch), leaves)).astype(np.float64)
+        return problem.network.joined(gradients(problem.value(batch), leaves))
 
 
 def _rounding(problem: Problem, w: np.ndarray, batch: Batch, step: float) -> float:

@@ -45,7 +45,7 @@ class Problem:
     Tensors (x, y) are one batch. For networks whose examples do not see each other it is cut into chunks if memory asks
     for it, or as `chunk` says.
 
-    >>> import torch
+    >>> import steppe, torch
     >>> model = torch.nn.Linear(1, 1, bias=False)
     >>> _ = model.weight.data.fill_(3.0)
     >>> p = Problem(model, (torch.tensor([[1.0], [2.0]]), torch.zeros(2, 1)), torch.nn.MSELoss())

@@ -1,6 +1,6 @@
 """`dir` of a public module shows what a user calls, and nothing else."""
 
-import importlib
+import importlib.util
 import inspect
 import pkgutil
 
@@ -8,8 +8,8 @@ import pytest
 
 import steppe
 
-# The commands are called by the shell, and a paper's modules are found by the name of the paper.
-NOT_FOR_IMPORT = {"cli", "papers"}
+# The commands are called by the shell, and a paper's modules are found by the name of the paper. PyTorch is an extra.
+NOT_FOR_IMPORT = {"cli", "papers"} | (set() if importlib.util.find_spec("torch") else {"torch"})
 
 
 def submodules(module):

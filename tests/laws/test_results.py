@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from cases import least_squares
 from matplotlib.figure import Figure
+from planted_audits import planted
 
 import steppe
-from steppe import dynamics, flattening, linalg, measures, rates, until
+from steppe import auditing, dynamics, flattening, linalg, measures, rates, until
 from steppe._result import Result
 from steppe.check import ArgumentError
 from steppe.dynamics import GD, Flow
@@ -20,7 +21,16 @@ from steppe.flattening import Neurons
 
 # An estimate is one number with its interval, and prints on one line.
 NO_RESULTS = {Estimate}
-ROOMS = ("dynamics", "flattening", "flattening.memorising", "flattening.separating", "linalg", "measures", "rates")
+ROOMS = (
+    "auditing",
+    "dynamics",
+    "flattening",
+    "flattening.memorising",
+    "flattening.separating",
+    "linalg",
+    "measures",
+    "rates",
+)
 RNG = np.random.default_rng(0)
 LONG = np.arange(10_000.0)
 
@@ -73,6 +83,11 @@ def flattened():
     return flattening.Flattened(LONG, 3.0, 2.9, 0.03, 3.0, 1.0, 9.0, layers, scales, ("W1 neuron 3",) * 500)
 
 
+def an_audit(**numbers):
+    """Of more rows than a screen has."""
+    return planted(**{f"row_{k}": 1.0 + k for k in range(40)}, **numbers)
+
+
 # One case for every class, with more in it than fits one screen.
 CASES = {
     "Run": a_run,
@@ -91,6 +106,8 @@ CASES = {
     "Descent": lambda: a_sweep().descents[0],
     "Transition": lambda: rates.transition(np.arange(1, 13) / 4, np.minimum(8.0, 8.8 / np.arange(1, 13))),
     "UShape": lambda: rates.u_shape(np.abs(np.arange(9) - 4.0)),
+    "Audit": an_audit,
+    "Comparison": lambda: auditing.compare({"a": an_audit(), "b": an_audit(sharpness=20.0)}),
     "Density": lambda: linalg.spectral_density(lambda v: LONG[:100] * v, 100, key=0),
     "Eigenpair": lambda: linalg.Eigenpair(Estimate.exact(3.0), LONG),
     "Eigenpairs": lambda: linalg.Eigenpairs((Estimate(3.0, 2.0, 4.0, 0.99),) * 30, RNG.normal(size=(900, 30))),
@@ -104,7 +121,7 @@ CASES = {
 
 
 def test_every_class_has_a_case():
-    rooms = (dynamics, flattening, flattening.separating, linalg, measures, rates)
+    rooms = (auditing, dynamics, flattening, flattening.separating, linalg, measures, rates)
     public = filter(inspect.isclass, (getattr(room, name) for room in rooms for name in dir(room)))
     assert all(issubclass(kind, Result) for kind in returned())
     results = {kind for kind in public if issubclass(kind, Result)} | returned()

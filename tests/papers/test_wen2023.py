@@ -85,7 +85,12 @@ BAD = {id: [LOW] * 3 for id in GOOD} | {
 REVERSED = ("section4-title-printed", "section5-title-printed")
 
 
-@pytest.mark.parametrize("claim", [c for c in PAPER.claims if c.needs], ids=lambda c: c.id)
+# The runs of this figure are planted in wen2023/test_start_scale.py.
+ELSEWHERE = "start-scale"
+ON_RUNS = [c for c in PAPER.claims if c.needs and c.needs[0].id != ELSEWHERE]
+
+
+@pytest.mark.parametrize("claim", ON_RUNS, ids=lambda c: c.id)
 def test_a_check_can_hold_and_can_fail(claim):
     as_found = (BAD, GOOD) if claim.id in REVERSED else (GOOD, BAD)
     good, bad = ([runs[figure.id] for figure in claim.needs] for runs in as_found)

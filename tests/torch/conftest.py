@@ -4,8 +4,8 @@ import importlib.util
 
 import pytest
 
-# Without PyTorch `import torch` finds this very folder, an empty package: only a part of the real one tells.
-if importlib.util.find_spec("torch.autograd") is None:
+# Without PyTorch `import torch` finds this very folder, as a package without a file.
+if getattr(importlib.util.find_spec("torch"), "origin", None) is None:
     collect_ignore_glob = ["test_*.py"]
 
 

@@ -1,6 +1,6 @@
 """Table 1: every configuration of the paper by name, and the further ones of figures 7, 8 and 17."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -139,20 +139,15 @@ class Setting:
     def dataset(self) -> Any:
         from steppe import data
 
-        n, test = self.n or None, self.test or None
-        match self.data:
-            case "digits":
-                return data.digits(self.n or 1000, test=test)
-            case "mnist":
-                return data.mnist(n, test=test)
-            case "cifar10":
-                return data.cifar10(n, test=test)
-            case "housing":
-                return data.california_housing(n, test=test)
-            case "breast-cancer":
-                return data.breast_cancer(n, test=test)
-            case "reversal":
-                return data.reversal(self.n or 1000, test=self.test or 1000)
+        if self.data == "digits":
+            return data.digits(self.n or 1000, test=self.test or None)
+        if self.data == "reversal":
+            return data.reversal(self.n or 1000, test=self.test or 1000)
+        load: dict[str, Callable[..., Any]] = {
+            "mnist": data.mnist, "cifar10": data.cifar10, "housing": data.california_housing,
+            "breast-cancer": data.breast_cancer,
+        }  # fmt: skip
+        return load[self.data](self.n or None, test=self.test or None)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def sharpness_panel(title: str, runs: Sequence[Any]) -> dict[str, Any]:
 
 @PAPER.plot("fig3", "sharpness against step size", figures.sharpness_curves, runs=MANY_RATES)
 def fig3(runs: Sequence[Any]) -> dict[str, Any]:
-    title = f"Fig. 3 · initialisation × {runs[0].spec['scale']:g}"
+    title = f"Fig. 3 · sharpness and step size, initialisation × {runs[0].spec['scale']:g}"
     return {"title": "", "panels": [sharpness_panel(title, runs)]}
 
 
@@ -172,7 +172,7 @@ PAPER.claim(
     "rank correlation of ∫|f″| g with η ≤ −0.9", needs=(fig3,),
 )(partial(falls_with_rate, "weighted"))  # fmt: skip
 PAPER.claim(
-    "fig3-centre", "Supplement, Figures 1, 2", "They get smoother particularly at the centre of the training data.",
+    "fig3-centre", "Supplement, Figures 1, 2", "Solutions get smoother above all at the centre of the training data.",
     "rank correlation of ∫|f″| over the middle half with η ≤ −0.9", needs=(fig3,),
 )(partial(falls_with_rate, "centre"))  # fmt: skip
 

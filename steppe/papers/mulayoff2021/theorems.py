@@ -99,8 +99,9 @@ def sharpness_below_limit(*figures: Runs) -> Finding:
     needs=ALL,
 )  # fmt: skip
 def function_below_bound(*figures: Runs) -> Finding:
-    rates = np.array([lr for *_, lr in each(figures)])
-    ratios = column(figures, "weighted") / (1 / rates - 0.5)
+    from steppe.papers.mulayoff2021.theory import stability_bound
+
+    ratios = column(figures, "weighted") / stability_bound(np.array([lr for *_, lr in each(figures)]))
     return Finding(ratios.max(), bool(ratios.max() <= 1), f"{len(ratios)} runs, median {np.median(ratios):.4g}")
 
 

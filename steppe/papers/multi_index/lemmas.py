@@ -166,7 +166,7 @@ def interpolates(activation: "Homogeneous", d: int, seed: int, *, n: int = 24, s
     "lemma7", "Lemma 7",
     printed=("With α₊, α₋ ≠ 0 and separated inner weights, m ≥ n, an interpolator exists almost surely.",
              "in every draw"),
-    corrected=("The same where n ≤ d(d+1)/2 if the activation is quadratic, whose neurons span no more dimensions.",
+    corrected=("With α₊, α₋ ≠ 0, m ≥ n, and n ≤ d(d+1)/2 for quadratic σ, an interpolator exists almost surely.",
                "in every draw"),
 )  # fmt: skip
 def separated_interpolate(as_printed: bool) -> Finding:

@@ -175,7 +175,7 @@ def sandwich(all_sizes: Runs, dimension: Runs, sample: Runs) -> Finding:
 
 PAPER.claim(
     "thm2-ratio", "Theorem 2, Informal Theorem 1",
-    "Bad interpolators are sharper than the flattest by at least n^{c/(c+1)}.",
+    "Bad interpolators (Definition 2) are sharper than the flattest by a factor of at least n^{c/(c+1)}.",
     "exponent at least c/(c+1) − 0.15, sizes in proportion", needs=(ALL_SIZES,),
 )(partial(at_least, lambda c: c["bad"] / c["teacher"], "n", lambda c: c / (c + 1)))  # fmt: skip
 PAPER.claim(

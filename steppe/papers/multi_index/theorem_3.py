@@ -108,7 +108,8 @@ PAPER.claim(
     "population loss falls at least like n^{−½}", needs=(thm3,),
 )(partial(falls, "loss"))  # fmt: skip
 PAPER.claim(
-    "thm3-worst", "Theorems 3, 5", "So does the worst interpolator found among those of at most twice the least trace.",
+    "thm3-worst", "Theorems 3, 5",
+    "The worst interpolator found among those of at most twice the least trace generalises too.",
     "population loss falls at least like n^{−½}", needs=(thm3,),
 )(partial(falls, "spoiled_loss"))  # fmt: skip
 

@@ -45,22 +45,18 @@ def falls_from_peak(runs: Sequence[Any], name: str) -> Finding:
 def generalises(figure: Figure, source: str, setting: str, least: float) -> None:
     word = "perfectly" if least == PERFECT else "almost perfectly"
 
-    @PAPER.claim(
+    PAPER.claim(
         f"{figure.id}-generalises", source, f"{setting} generalises {word}.", f"median test accuracy ≥ {least}",
         needs=(figure,),
-    )  # fmt: skip
-    def check(runs: Sequence[Any]) -> Finding:
-        return accuracy(runs, lambda a: a >= least)
+    )(lambda runs: accuracy(runs, lambda a: a >= least))  # fmt: skip
 
 
 def trace_falls(figure: Figure) -> None:
-    @PAPER.claim(
+    PAPER.claim(
         f"{figure.id}-flattens", f"Figure {figure.id.removeprefix('fig')[:-1]}, caption",
         "Weight decay does not regularise sharpness explicitly, yet the trace falls through training.",
         "the trace ends below its peak in every seed", needs=(figure,),
-    )  # fmt: skip
-    def check(runs: Sequence[Any]) -> Finding:
-        return falls_from_peak(runs, "trace")
+    )(lambda runs: falls_from_peak(runs, "trace"))  # fmt: skip
 
 
 def flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> None:
@@ -90,12 +86,10 @@ def flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> None:
 
 
 def accuracy_falls(figure: Figure, source: str, setting: str) -> None:
-    @PAPER.claim(
+    PAPER.claim(
         f"{figure.id}-accuracy-falls", source, f"{setting}: the test accuracy of 1-SAM degenerates during training.",
         "the accuracy ends below its peak in every seed", needs=(figure,),
-    )  # fmt: skip
-    def check(runs: Sequence[Any]) -> Finding:
-        return falls_from_peak(runs, "test_accuracy")
+    )(lambda runs: falls_from_peak(runs, "test_accuracy"))  # fmt: skip
 
 
 def peak(figure: Figure, source: str, statement: str, *, stated: float, factor: float) -> None:

@@ -50,13 +50,11 @@ joint_figure("table1", "the four architectures, theory and experiment", [row[1] 
 
 
 def _claim_experiment(name: str, figure: Figure, generalises: bool) -> None:
-    @PAPER.claim(
+    PAPER.claim(
         f"table1-{figure.id}", f"Table 1, {name}",
         f"{name}: 1-SAM {'generalises' if generalises else 'does not generalise'}.",
         f"median test accuracy {'≥' if generalises else '<'} {NEARLY}", needs=(figure,),
-    )  # fmt: skip
-    def check(runs: Sequence[Any]) -> Finding:
-        return accuracy(runs, lambda a: (a >= NEARLY) is generalises)
+    )(lambda runs: accuracy(runs, lambda a: (a >= NEARLY) is generalises))  # fmt: skip
 
 
 def _claim_theory(name: str, network: str, theorem: str, all_generalise: bool) -> None:

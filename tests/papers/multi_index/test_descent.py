@@ -78,7 +78,8 @@ def test_descent_finds_interpolators_that_generalise(sigma):
     # It starts many times as sharp as Theorem 4's network and ends at the same order.
     assert done.values[0] > 5 * good
     assert done.values[-1] < 2 * good
-    before = flattest_interpolator(*features(W, x, sigma)[:1], y, *features(W, x, sigma)[1:])
+    start = features(W, x, sigma)
+    before = flattest_interpolator(start.phi, y, start.q, start.p)
     losses = [population_loss(V, b.a, sigma, link, U) for V, b in ((W, before), (done.W, done.interpolator))]
     assert losses[1] < 0.3 * losses[0]
 

@@ -1,21 +1,18 @@
 """The theory of mulayoff2021: it imports neither dynamics nor measures."""
 
-from steppe.papers.mulayoff2021.theory._flattest import Implementation as Implementation
 from steppe.papers.mulayoff2021.theory._flattest import descent_on_beta as descent_on_beta
 from steppe.papers.mulayoff2021.theory._flattest import flattest_implementation as flattest_implementation
 from steppe.papers.mulayoff2021.theory._flattest import rescaled as rescaled
 from steppe.papers.mulayoff2021.theory._flattest import rescaling as rescaling
-from steppe.papers.mulayoff2021.theory._function_space import Chain as Chain
 from steppe.papers.mulayoff2021.theory._function_space import PiecewiseLinear as PiecewiseLinear
 from steppe.papers.mulayoff2021.theory._function_space import chain as chain
 from steppe.papers.mulayoff2021.theory._function_space import least_sharpness as least_sharpness
 from steppe.papers.mulayoff2021.theory._function_space import leftward as leftward
 from steppe.papers.mulayoff2021.theory._function_space import piecewise_linear as piecewise_linear
 from steppe.papers.mulayoff2021.theory._function_space import rightward as rightward
+from steppe.papers.mulayoff2021.theory._function_space import stability_bound as stability_bound
 from steppe.papers.mulayoff2021.theory._function_space import weight as weight
 from steppe.papers.mulayoff2021.theory._function_space import weighted_roughness as weighted_roughness
-from steppe.papers.mulayoff2021.theory._stability import Modes as Modes
-from steppe.papers.mulayoff2021.theory._stability import Range as Range
 from steppe.papers.mulayoff2021.theory._stability import excursion as excursion
 from steppe.papers.mulayoff2021.theory._stability import growth as growth
 from steppe.papers.mulayoff2021.theory._stability import largest_stable_lr as largest_stable_lr

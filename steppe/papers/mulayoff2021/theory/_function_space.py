@@ -203,3 +203,12 @@ def weighted_roughness(f: PiecewiseLinear, x: Any) -> float:
 def least_sharpness(f: PiecewiseLinear, x: Any) -> float:
     """1 + 2 ∫|f″| g ≤ λ_max(∇²L) for every one-hidden-layer ReLU net that computes f and interpolates (Lemma 4)."""
     return 1 + 2 * weighted_roughness(f, training(x))
+
+
+def stability_bound(lr: Any) -> Any:
+    """1/η − ½ ≥ ∫|f″| g for every f that gradient descent with step size η can converge to (Theorem 1).
+
+    >>> stability_bound(0.5)
+    1.5
+    """
+    return 1 / lr - 0.5

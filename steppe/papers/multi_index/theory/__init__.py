@@ -1,11 +1,8 @@
 """The theory of multi-index, with the convex program of Eq. 3: it imports neither dynamics nor measures."""
 
-from steppe.flattening import Features as Features
-from steppe.flattening import Interpolator as Interpolator
 from steppe.flattening import NoInterpolatorError as NoInterpolatorError
 from steppe.flattening import features as features
 from steppe.flattening import flattest_interpolator as flattest_interpolator
-from steppe.papers.multi_index.theory._flatness import Descended as Descended
 from steppe.papers.multi_index.theory._flatness import descend as descend
 from steppe.papers.multi_index.theory._flatness import from_least_norm as from_least_norm
 from steppe.papers.multi_index.theory._flatness import least_norm as least_norm
