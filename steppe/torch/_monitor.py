@@ -101,10 +101,10 @@ class Monitor:
         self._before: Tensors | None = None
         self._full = False
         self._batch: Any = None
-        # The first measurements are expected to cost what one product does, times a guess of their number.
-        product_seconds = self._try()
-        self._edge_seconds = 2 * product_seconds
-        self._full_seconds = deque([_FIRST * product_seconds * len(self._names)], maxlen=2)
+        # What the next measurement is expected to cost.
+        graph, product = self._try()
+        self._edge_seconds = 2 * (graph + product)
+        self._full_seconds = deque([graph + _FIRST * product * len(self._names)], maxlen=2)
         self._table = Table(csv)
         self._writers = [writer(one) for one in to]
         self._hooks = []
@@ -226,22 +226,23 @@ class Monitor:
 
     # What to measure.
 
-    def _try(self) -> float:
-        """The seconds of a gradient and a product. A loss without a second derivative is refused here, and not in the
-        middle of a run."""
+    def _try(self) -> tuple[float, float]:
+        """The seconds of a gradient with its graph, and of a product. A loss without a second derivative is refused
+        here, and not in the middle of a run."""
         with linalg.one_thread():  # imports the libraries that it controls
             pass
         for _ in range(2):  # the first product is slower than all others
             started = self._clock()
             with self._probe.at(self._params) as point:
+                built = self._clock()
                 try:
                     point.refuse_once_differentiable()
                     point.product([torch.ones_like(p) for p in self._params])
                 except (NotImplementedError, RuntimeError) as error:
                     remedy = "Replace the layer that it names, or make its backward differentiable."
                     check.refuse("model", "twice differentiable", str(error), remedy)
-            seconds = self._clock() - started
-        return seconds
+            done = self._clock()
+        return built - started, done - built
 
     def _measure(self, w: Tensors, step: Tensors) -> None:
         with self._probe.at(w) as point:
