@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,8 @@ from steppe.torch._stability import Stability, Tensors, stability
 
 # An eigenvalue to plot against 2/lr; a certified call may not take more than this.
 ONE_PERCENT = Accuracy(1e-2, max_matvecs=200)
-# Products of a certified call, until one has shown how many it takes.
-_CERTIFIED = 25
+# Products of the first call of a tracker, as expected before it: most take 15 to 30.
+_FIRST = 40
 # Until the first eigenvalue, for which time has to be saved, the ratio of the edge may take this share of it.
 _EDGE_SHARE = 0.25
 SHARPNESS, PRECONDITIONED = "sharpness", "preconditioned"
@@ -93,7 +93,7 @@ class Monitor:
         self._probe = Probe(self._model, self._network, first_batch(data), loss)
         p = sum(v.numel() for v in self._params)
         self._wanted = tuple(name for name, on in ((SHARPNESS, sharpness), (PRECONDITIONED, preconditioned)) if on)
-        self._trackers = {name: _Tracked(linalg.Tracker(p, accuracy=accuracy)) for name in (SHARPNESS, PRECONDITIONED)}
+        self._trackers = {name: linalg.Tracker(p, accuracy=accuracy) for name in (SHARPNESS, PRECONDITIONED)}
         self.convention = "no formula for this optimiser: watch the edge, ΔᵀHΔ/(−gᵀΔ) = 2"
         self._names = self._matrices(stability(optimizer, self._params))
         self.steps, self.training, self.spent = 0, 0.0, 0.0
@@ -101,9 +101,10 @@ class Monitor:
         self._before: Tensors | None = None
         self._full = False
         self._batch: Any = None
-        self._graph_seconds = self._product_seconds = 0.0
-        self._correction = 1.5  # what a measurement costs besides graphs and products, as a factor
-        self._try()
+        # What the next measurement is expected to cost.
+        graph, product = self._try()
+        self._edge_seconds = 2 * (graph + product)
+        self._full_seconds = deque([graph + _FIRST * product * len(self._names)], maxlen=2)
         self._table = Table(csv)
         self._writers = [writer(one) for one in to]
         self._hooks = []
@@ -166,7 +167,7 @@ class Monitor:
             "spent": self.spent,
             "edge_spent": self._edge_spent,
             "table": self.table(),
-            "trackers": {name: tracked.state_dict() for name, tracked in self._trackers.items()},
+            "trackers": {name: _state(tracker) for name, tracker in self._trackers.items()},
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -175,9 +176,8 @@ class Monitor:
             setattr(self, name, state_dict[name])
         self._edge_spent, self._mark = state_dict["edge_spent"], math.nan
         self._table.replace(state_dict["table"])
-        for name, tracked in self._trackers.items():
-            if name in state_dict["trackers"]:
-                tracked.load_state_dict(state_dict["trackers"][name])
+        for name, tracker in self._trackers.items():
+            self._trackers[name] = _restored(tracker, state_dict["trackers"][name])
 
     # What the optimiser calls.
 
@@ -208,20 +208,15 @@ class Monitor:
     # When to measure.
 
     def _due_in_full(self) -> bool:
+        """Whether a measurement is affordable that costs as much as the dearer one of the last two."""
         if self._every is not None:
             return self.steps % self._every == 0
-        products = 1 + sum(self._trackers[name].expected() for name in self._names)
-        return self.spent + self._cost(products) <= self.share * self.training
+        return self.spent + max(self._full_seconds) <= self.share * self.training
 
     def _edge_due(self) -> bool:
-        if self._every is not None or all(self._trackers[name].warm for name in self._names):
+        if self._every is not None or all(self._trackers[name].vectors is not None for name in self._names):
             return False
-        return self._edge_spent + self._cost(1) <= _EDGE_SHARE * self.share * self.training
-
-    def _cost(self, products: float) -> float:
-        graphs = 1 if self._batch is None else 2
-        seconds = graphs * self._graph_seconds + (products + graphs - 1) * self._product_seconds
-        return self._correction * seconds
+        return self._edge_spent + self._edge_seconds <= _EDGE_SHARE * self.share * self.training
 
     def _spend(self, since: float) -> None:
         if self._params[0].device.type == "cuda":
@@ -231,34 +226,26 @@ class Monitor:
 
     # What to measure.
 
-    def _try(self) -> None:
-        """A product, so that a loss without a second derivative is refused here and not in the middle of a run."""
+    def _try(self) -> tuple[float, float]:
+        """The seconds of a gradient with its graph, and of a product. A loss without a second derivative is refused
+        here, and not in the middle of a run."""
         with linalg.one_thread():  # imports the libraries that it controls
             pass
         for _ in range(2):  # the first product is slower than all others
-            with self._point(self._probe, self._params) as point:
+            started = self._clock()
+            with self._probe.at(self._params) as point:
+                built = self._clock()
                 try:
                     point.refuse_once_differentiable()
-                    self._product(point, [torch.ones_like(p) for p in self._params])
+                    point.product([torch.ones_like(p) for p in self._params])
                 except (NotImplementedError, RuntimeError) as error:
                     remedy = "Replace the layer that it names, or make its backward differentiable."
                     check.refuse("model", "twice differentiable", str(error), remedy)
-
-    @contextmanager
-    def _point(self, probe: Probe, w: Tensors) -> Iterator[Point]:
-        started = self._clock()
-        with probe.at(w) as point:
-            self._graph_seconds = self._clock() - started
-            yield point
-
-    def _product(self, point: Point, v: Tensors) -> Tensors:
-        started = self._clock()
-        product = point.product(v)
-        self._product_seconds = self._clock() - started
-        return product
+            done = self._clock()
+        return built - started, done - built
 
     def _measure(self, w: Tensors, step: Tensors) -> None:
-        with self._point(self._probe, w) as point:
+        with self._probe.at(w) as point:
             norm = math.sqrt(dot(point.gradient, point.gradient))
             known = stability(self._optimizer, self._params)
             self._names = self._matrices(known)
@@ -279,7 +266,7 @@ class Monitor:
             if self._full and math.isfinite(norm):
                 self._eigenvalues(point, known, row)
         if self._batch is not None:
-            with self._point(Probe(self._model, self._network, self._batch, self._loss), w) as point:
+            with Probe(self._model, self._network, self._batch, self._loss).at(w) as point:
                 row["batch_edge"] = self._edge(point, step)
         self._table.add(row)
         for write in self._writers:
@@ -288,7 +275,7 @@ class Monitor:
     def _edge(self, point: Point, step: Tensors) -> float:
         falls = -dot(point.gradient, step)
         # The step of GradScaler after an overflow is zero, and a run that diverged has no edge.
-        return dot(step, self._product(point, step)) / falls if falls and math.isfinite(falls) else math.nan
+        return dot(step, point.product(step)) / falls if falls and math.isfinite(falls) else math.nan
 
     def _matrices(self, known: Stability | None) -> tuple[str, ...]:
         """The matrices whose λ_max is wanted. If one step size serves all parameters, H is the only one."""
@@ -301,14 +288,15 @@ class Monitor:
     def _eigenvalues(self, point: Point, known: Stability | None, row: Row) -> None:
         for name in self._names:
             scaled = known if name == PRECONDITIONED else None
-            insist = self._every is not None
             try:
                 with linalg.one_thread():
-                    value, matvecs = self._trackers[name].measure(partial(self._times, point, scaled), insist=insist)
+                    # Between two measurements the spectrum may move far: without a certified call, values were off by
+                    # up to 30% in a fast phase.
+                    found, self._trackers[name] = self._trackers[name].insist(partial(self._times, point, scaled))
             except check.ArgumentError:  # a product that is not finite: the run diverges
                 return
-            row[name], row["matvecs"] = value, row["matvecs"] + matvecs
-        row["settled"] = bool(self._names) and all(self._trackers[name].tracker.settled for name in self._names)
+            row[name], row["matvecs"] = found.value, row["matvecs"] + found.matvecs
+        row["settled"] = bool(self._names) and all(self._trackers[name].settled for name in self._names)
         if known is not None and known.scales is None:
             row["preconditioned"] = row["sharpness"]
 
@@ -316,63 +304,37 @@ class Monitor:
         """Hv, or S(H + decay)S v."""
         along = self._network.split(self._network.tensor(v))
         if scaled is None or scaled.scales is None:
-            return flat(self._product(point, along))
+            return flat(point.product(along))
         along = list(torch._foreach_mul(along, scaled.scales))
-        product = self._product(point, along)
+        product = point.product(along)
         if scaled.decay is not None:
             product = [h + d * x for h, d, x in zip(product, scaled.decay, along, strict=True)]
         return flat(list(torch._foreach_mul(product, scaled.scales)))
 
     def _learn(self, seconds: float) -> None:
-        """What the measurement really cost, for the next decision."""
-        row = self.rows[-1]
-        if not self._full:
+        """What the measurement cost, for the next decision."""
+        if self._full:
+            self._full_seconds.append(seconds)
+        else:
+            self._edge_seconds = seconds
             self._edge_spent += seconds
-        if (expected := self._cost(row["matvecs"]) / self._correction) > 0:
-            self._correction = max(1.0, 0.5 * (self._correction + seconds / expected))
 
 
-@final
-class _Tracked:
-    """A tracker along the run, and how many products its next call is expected to take."""
+def _state(tracker: linalg.Tracker) -> dict[str, Any]:
+    """Plain types and tensors: torch.load reads them with weights_only."""
+    state = {name: getattr(tracker, name) for name in _STATE}
+    for name, value in state.items():
+        if isinstance(value, np.generic):
+            state[name] = value.item()
+        elif isinstance(value, np.ndarray):
+            state[name] = torch.from_numpy(value.copy())
+    return state
 
-    def __init__(self, tracker: linalg.Tracker) -> None:
-        self.tracker, self._certified = tracker, _CERTIFIED
 
-    @property
-    def warm(self) -> bool:
-        return self.tracker.vectors is not None
-
-    def expected(self) -> int:
-        if not self.warm:
-            return self._certified
-        return self.tracker.call_matvecs + (0 if self.tracker.settled else self._certified)
-
-    def measure(self, matvec: Callable[[Any], Any], *, insist: bool) -> tuple[float, int]:
-        """λ_max and the products. A value that the last call left in doubt is certified by this one."""
-        few = self.warm and self.tracker.settled and not insist
-        estimate, after = (self.tracker.measure if few else self.tracker.insist)(matvec)
-        if not self.warm:
-            self._certified = estimate.matvecs
-        self.tracker = after
-        return estimate.value, estimate.matvecs
-
-    def state_dict(self) -> dict[str, Any]:
-        state = {name: getattr(self.tracker, name) for name in _STATE}
-        # Plain types and tensors: torch.load reads them with weights_only.
-        for name, value in state.items():
-            if isinstance(value, np.generic):
-                state[name] = value.item()
-            elif isinstance(value, np.ndarray):
-                state[name] = torch.from_numpy(value.copy())
-        return state | {"certified": self._certified}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["p"] != self.tracker.p:
-            check.refuse("state_dict", f"of {self.tracker.p} parameters", state["p"], "Load it for the same model.")
-        values = {name: v.numpy() if isinstance(v, torch.Tensor) else v for name, v in state.items()}
-        self._certified = values.pop("certified")
-        self.tracker = replace(self.tracker, **values)
+def _restored(tracker: linalg.Tracker, state: dict[str, Any]) -> linalg.Tracker:
+    if state["p"] != tracker.p:
+        check.refuse("state_dict", f"of {tracker.p} parameters", state["p"], "Load it for the same model.")
+    return replace(tracker, **{name: v.numpy() if isinstance(v, torch.Tensor) else v for name, v in state.items()})
 
 
 # What a linalg.Tracker carries from call to call.

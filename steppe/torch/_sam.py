@@ -256,22 +256,28 @@ def _ascend(parts: list[_Part]) -> None:
     """w ← w + ρ T²g/‖Tg‖, with one norm over all parts."""
     found = [part.directions() for part in parts]
     every = [d for directions, _ in found for d in directions]
-    narrow = torch.float64 if all(d.dtype == torch.float64 for d in every) else torch.float32
-    largest = _norm(every, math.inf)
-    # At zero nothing is left to learn; GradScaler deals with an overflow. Below the smallest normal number there is
-    # no reciprocal.
-    if not torch.finfo(narrow).tiny < largest < math.inf:
-        return
-    # Divided by the largest entry, the squares of a small g do not underflow.
-    shifts = [torch._foreach_mul(directions, 1.0 / largest) if directions else [] for directions, _ in found]
-    size = _norm([shift for part in shifts for shift in part], 2.0)
-    for part, moved, (_, scales) in zip(parts, shifts, found, strict=True):
-        if not moved:
+    size, scale = _norm(every, 2.0), 1.0
+    if not _SMALL < size < 1 / _SMALL:
+        # The squares underflow or overflow, unless all entries are divided by the largest. At zero nothing is left to
+        # learn; GradScaler deals with an overflow; below the smallest normal number there is no reciprocal.
+        largest = _norm(every, math.inf)
+        narrow = torch.float64 if all(d.dtype == torch.float64 for d in every) else torch.float32
+        if not torch.finfo(narrow).tiny < largest < math.inf:
+            return
+        scale = 1.0 / largest
+        size = _norm(list(torch._foreach_mul(every, scale)), 2.0)
+    for part, (directions, scales) in zip(parts, found, strict=True):
+        if not directions:
             continue
-        torch._foreach_mul_(moved, part.rho / size)
         if scales is not None:
-            torch._foreach_mul_(moved, scales)
-        torch._foreach_add_(part.params, moved)
+            torch._foreach_mul_(directions, scales)
+        if scale != 1.0:
+            directions = torch._foreach_mul(directions, scale)  # noqa: PLW2901
+        torch._foreach_add_(part.params, directions, alpha=part.rho / size)
+
+
+# Squares of 1e-15 are far from the smallest number of single precision.
+_SMALL = 1e-15
 
 
 def _norm(tensors: Tensors, order: float) -> float:
