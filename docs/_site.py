@@ -11,8 +11,9 @@ API = DOCS / "api"
 # Modules in the order in which a reader meets them. `steppe.torch` needs PyTorch.
 MODULES = (
     "steppe", "steppe.torch", "steppe.losses", "steppe.measures", "steppe.flattening", "steppe.rates",
-    "steppe.dynamics", "steppe.until", "steppe.when", "steppe.networks", "steppe.activations", "steppe.data", "steppe.curvature",
-    "steppe.linalg", "steppe.auditing", "steppe.experiments", "steppe.sweep", "steppe.store",
+    "steppe.dynamics", "steppe.until", "steppe.when", "steppe.networks", "steppe.activations",
+    "steppe.data", "steppe.curvature", "steppe.linalg", "steppe.auditing", "steppe.experiments",
+    "steppe.sweep", "steppe.store",
 )  # fmt: skip
 
 
