@@ -5,8 +5,8 @@ that writes a new `predict` for every run uses no program again, and each takes 
 """
 
 import sys
-from typing import Any
 from collections.abc import Hashable
+from typing import Any
 
 # Kinds of problems between two clearings. Sharpness, trace and a run of a small network keep 15 MB together.
 KINDS = 32
