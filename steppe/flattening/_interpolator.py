@@ -348,9 +348,8 @@ def _linear(problem: Reduced, rtol: float) -> Interpolator:
         penalty = Barrier(problem.q, mu)
         # Close enough to the path for the next μ; the gap is measured in any case.
         share = mu * len(problem.q) / max(problem.proven(multiplier), np.finfo(float).tiny)
-        multiplier = maximise(
-            problem.phi, problem.y, problem.tau, penalty, multiplier, rtol=max(1e-2 * rtol * min(1.0, centred / _CENTRED), centred * share)
-        )
+        tight = max(1e-2 * rtol * min(1.0, centred / _CENTRED), centred * share)
+        multiplier = maximise(problem.phi, problem.y, problem.tau, penalty, multiplier, rtol=tight)
         found = problem.whole(problem.primal(multiplier, penalty), 1.0, multiplier, problem.proven(multiplier))
         best = found if best is None or found.gap < best.gap else best
         # A barrier below 1e-14 of the value is rounding.

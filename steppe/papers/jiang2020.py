@@ -7,6 +7,7 @@ and data are larger. The grid, the data and the goal of the training are ours.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -61,7 +62,7 @@ class Grid(Experiment, kind="jiang2020/grid"):
         saved = None if checkpoint is None else checkpoint.load()
         done = [] if saved is None else list(saved["rows"])
         for seed, *cell in cells[len(done) :]:
-            found = {"seed": seed} | self.network(seed, *cell, *self.images(seed))
+            found = self.network(seed, *cell, *self.images(seed)) | {"seed": seed}
             done.append([found[name] for name in COLUMNS])
             if checkpoint is not None and checkpoint.due():
                 checkpoint.save({"rows": np.array(done)})
@@ -213,7 +214,7 @@ EVERY = [
     for data in ("digits", "mnist")
 ]  # type: ignore[arg-type]
 SMALL = [
-    Grid(loss="cross_entropy", n=64, depths=(1,), widths=(16,), batches=(16,), rates=(0.05, 0.2), goal=0.05, seeds=3)
+    Grid(loss="cross_entropy", n=32, depths=(1,), widths=(16,), batches=(8,), rates=(0.1, 0.3), goal=0.05, seeds=3)
 ]
 
 
@@ -241,10 +242,10 @@ def kendall(runs: Runs) -> dict[str, Any]:
 def axes(runs: Runs) -> dict[str, Any]:
     panels = []
     for setting in settings(runs):
-        marks = [
-            {"label": MEASURES[m], "values": [setting.tau(lambda a, e, k=k: concordance(a, e, k), m) for k in (1, 2, 3, 4)]}
-            for m in ("trace", "invariant_trace", "invariant_sharpness")
-        ]  # fmt: skip
+        marks = []
+        for m in ("trace", "invariant_trace", "invariant_sharpness"):
+            of_axis = [setting.tau(partial(concordance, axis=k), m) for k in range(1, len(AXES) + 1)]
+            marks.append({"label": MEASURES[m], "values": of_axis})
         panels.append({"title": setting.name, "rows": list(AXES), "marks": marks})
     return {"title": "Which pairs does flatness order?", "x": "Kendall's τ with the test error", "panels": panels}
 
