@@ -108,7 +108,7 @@ class Grid(Experiment, kind="jiang2020/grid"):
         w = trained.w
 
         def error(images: Any, labels: Any) -> float:
-            return float(np.mean(np.argmax(net(problem.unravel(w), images), axis=1) != labels))
+            return float(np.mean(np.asarray(net(problem.unravel(w), images)).argmax(axis=1) != labels))
 
         trace = steppe.flatten(problem, w)
         # Kendall's τ needs the order of networks whose sharpness differs by much more than this.
