@@ -7,7 +7,7 @@ import numpy as np
 
 from steppe import figures
 from steppe.experiments import Figure, Finding, Scale, Shown
-from steppe.papers.conflicting_biases.network_ends import Ends, at_last_goal, layers_panel, panel, path_panel
+from steppe.papers.conflicting_biases.network_ends import Ends, at_goal, layers_panel, panel, path_panel
 from steppe.papers.conflicting_biases.network_figures import (
     at_the_edge,
     claim,
@@ -278,7 +278,7 @@ def _row_figure(row: Row) -> Figure:
 
     def numbers(entries: Sequence[Any]) -> dict[str, Any]:
         (entry,) = entries
-        ends, quantities = at_last_goal(entry), ("sharpness", "l1", "test_loss")
+        ends, quantities = at_goal(entry, row.goal), ("sharpness", "l1", "test_loss")
         both = [[panel(ends, q, fine=fine, titled=fine and k == 0) for k, q in enumerate(quantities)]
                 for fine in (True, False)]  # fmt: skip
         return {"title": honest(f"Table 1 · {row.name}", [ends]), "grid": both}

@@ -67,6 +67,11 @@ def at_last_goal(entry: Any) -> Ends:
     return Ends(entry, entry.spec["goals"][-1])
 
 
+def at_goal(entry: Any, goal: float) -> Ends:
+    """The ends at this goal, or at the last one if the sweep, a stand-in, does not have it."""
+    return Ends(entry, goal if goal in entry.spec["goals"] else entry.spec["goals"][-1])
+
+
 def at_every_goal(entry: Any) -> list[Ends]:
     return [Ends(entry, goal) for goal in entry.spec["goals"]]
 

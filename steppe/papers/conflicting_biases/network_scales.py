@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from steppe.experiments import Scale
 from steppe.papers.conflicting_biases.network_runs import NetworkSweep
-from steppe.papers.conflicting_biases.table_1 import Architecture, Data, Row, Setting
+from steppe.papers.conflicting_biases.table_1 import Architecture, Data, Row, Setting, rows
 
 # The error tolerance of the flow of networks with many kinks, whose sharpness grows steeply: with the tolerance of the
 # other rows w is off by 0.5% of its path, and s_GF is 8% (ViT) and 13% (ResNet) below what gradient descent sees.
@@ -14,29 +14,20 @@ _RTOL: Mapping[Architecture, float] = {"vit": 1e-3, "resnet": 1e-3}
 # rate): some rates of the fine grid, and some up to divergence.
 _THINNED: Mapping[str, tuple[float, ...]] = {"fcn-tanh-cifar-10-5k-mse-0.1": (0.75, 1.0, 1.5, 2.0, 3.0, 8.0, 16.0)}
 
-# Laptop: width and depth. An FCN keeps a quarter of its width, so that wide stays wide and deep stays deep.
-_LAPTOP: Mapping[Architecture, tuple[int, int]] = {
-    "cnn": (8, 2), "cnn-bn": (8, 2), "resnet": (4, 1), "vit": (16, 1), "transformer": (32, 1),
+# Laptop: width, depth and number of examples; twice as many examples where the paper takes all. An FCN keeps a quarter
+# of its width, up to the widest, so that wide stays wide and deep stays deep. The sizes are chosen by cost alone.
+_LAPTOP: Mapping[Architecture, tuple[int, int, int]] = {
+    "cnn": (8, 2, 60), "cnn-bn": (4, 2, 40), "resnet": (4, 1, 20), "vit": (16, 1, 40), "transformer": (16, 1, 60),
 }  # fmt: skip
-# Numbers of examples: for these networks a gradient is slow although they have few parameters.
-_LAPTOP_EXAMPLES: Mapping[Architecture, int] = {
-    "cnn": 300, "cnn-bn": 100, "resnet": 40, "vit": 100, "transformer": 300,
-}  # fmt: skip
-# Rates in units of η_c, up to divergence: they take a sixth of the steps of the grids.
-_AROUND = (0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
-# The ResNet is the slowest: with sixty images loss 0.1 took two hours. Fewer rates, a larger goal, fewer measurements.
-_LAPTOP_RATES: Mapping[Architecture, tuple[float, ...]] = {
-    "fcn": (), "resnet": (0.7, 1.0, 1.3, 1.75, 2.5),
-}  # fmt: skip
-# On a thousand images of CIFAR-10 a step takes 13 ms, and both grids of an FCN have about sixty rates: some of them.
-_LAPTOP_CIFAR = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
-# A start five or ten times as large needs a hundred thousand steps: fewer rates, a larger goal.
-_LAPTOP_LARGE, _LARGE_GOAL = (0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0), 0.3
-# With ten times the width a step takes ten times as long: half of the examples, fewer rates.
-_WIDE, _LAPTOP_WIDE, _WIDE_EXAMPLES = 300, (0.75, 1.0, 1.25, 1.5, 2.0, 4.0, 8.0), 500
-# The cost of products with ∇²L over that of the gradients. A run of a hundred short steps needs many products, to be
-# measured at all before its end; for a run with slow steps that many products would take an hour.
-_LAPTOP_SHARE: Mapping[Architecture, float] = {"fcn": 2.0, "resnet": 0.2}
+_WIDEST = 200
+_LAPTOP_EXAMPLES: Mapping[Data, int] = {"mnist": 200, "cifar10": 150, "housing": 500}
+# Rates in units of η_c of the smallest goal, up to divergence; fewer for networks whose gradients are slow.
+_AROUND = (0.5, 0.7, 0.85, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.5, 5.0, 8.0)
+_FEW_AROUND = (0.5, 0.75, 1.0, 1.3, 1.75, 2.5, 4.0)
+_SLOW: frozenset[Architecture] = frozenset(("cnn", "cnn-bn", "resnet", "vit", "transformer"))
+# The cost of products with ∇²L over that of the gradients. With cross-entropy an FCN needs few steps to its goal, and
+# its sharpness peaks on the way: it is measured more often.
+_LAPTOP_SHARE, _LAPTOP_SHARE_CE = 0.5, 2.0
 
 # Smoke: width and depth.
 _SMOKE: Mapping[Architecture, tuple[int, int]] = {
@@ -57,8 +48,8 @@ _STAND_INS: Mapping[Data, Data] = {"mnist": "digits", "cifar10": "digits", "hous
 def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> NetworkSweep:
     """The sweep of a row.
 
-    Laptop, at most an hour: a thousand examples, a quarter of the width, a larger loss goal. Networks other than FCNs
-    have fewer examples. Five to fourteen rates replace the grids, except for FCNs on small images.
+    Laptop, minutes of a core: a quarter of the width, 20 to 500 examples, and seven or twelve rates in place of the
+    grids. Rows that differ in their goal alone share one sweep, to the smallest of their goals.
     Smoke: a hundred digits or other bundled data, and a tiny network of the same kind.
     """
     rtol = _RTOL.get(row.setting.architecture, NetworkSweep.rtol)
@@ -66,20 +57,12 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> NetworkSweep
         multiples = _THINNED.get(row.name, ())
         return NetworkSweep(row.setting, goals(row.goal), all_sharpness=all_sharpness, rtol=rtol, multiples=multiples)
     if scale == "laptop":
-        squares, slow = row.setting.loss == "half_mse", row.setting.architecture == "resnet"
-        goal = max(row.goal, 0.03 if squares else 0.3 if slow else 0.1)
-        multiples = _LAPTOP_RATES.get(row.setting.architecture, _AROUND)
-        share = _LAPTOP_SHARE.get(row.setting.architecture, 0.5)
-        if (row.setting.architecture, row.setting.data) == ("fcn", "cifar10"):
-            multiples, share = _LAPTOP_CIFAR, 0.5 if squares else share
-        if row.setting.scale > 1:
-            multiples, goal = _LAPTOP_LARGE, max(goal, _LARGE_GOAL)
-        setting = _laptop(row.setting)
-        if _is_wide(setting):
-            multiples = _LAPTOP_WIDE
+        fcn = row.setting.architecture == "fcn"
+        often = fcn and row.setting.loss == "cross_entropy"
         return NetworkSweep(
-            setting, goals(goal), patience=5.0, steps=100_000, share=share, all_sharpness=all_sharpness,
-            rtol=rtol, multiples=multiples,
+            _laptop(row.setting), goals(_smallest_goal(row)), patience=5.0, steps=200_000,
+            share=_LAPTOP_SHARE_CE if often else _LAPTOP_SHARE, all_sharpness=all_sharpness, rtol=rtol,
+            multiples=_FEW_AROUND if row.setting.architecture in _SLOW else _AROUND,
         )  # fmt: skip
     return smoke_spec(row.setting, all_sharpness=all_sharpness)
 
@@ -106,18 +89,17 @@ def goals(last: float) -> tuple[float, ...]:
     return (*(p for p in powers if p > last * 1.001), last)
 
 
+def _smallest_goal(row: Row) -> float:
+    """Of all rows with the same setting: one sweep to it serves them all."""
+    return min(other.goal for other in rows().values() if other.setting == row.setting)
+
+
 def _laptop(setting: Setting) -> Setting:
-    width, depth = _LAPTOP.get(setting.architecture, (max(16, setting.width // 4), setting.depth))
-    if setting.data == "breast-cancer":  # it has only 456 examples: all of them
-        return replace(setting, width=width, depth=depth)
-    # Twice as many where the paper takes all examples.
-    n = _LAPTOP_EXAMPLES.get(setting.architecture, 1000) * (1 if setting.n else 2)
-    small = replace(setting, n=n, test=_test_examples(setting, 2000), width=width, depth=depth)
-    return replace(small, n=_WIDE_EXAMPLES) if _is_wide(small) else small
-
-
-def _is_wide(setting: Setting) -> bool:
-    return setting.architecture == "fcn" and setting.width >= _WIDE
+    narrow = max(16, min(_WIDEST, setting.width // 4))
+    few = _LAPTOP_EXAMPLES.get(setting.data, 0)  # 0 are all: breast cancer has only 456
+    width, depth, few = _LAPTOP.get(setting.architecture, (narrow, setting.depth, few))
+    n = few if setting.n or setting.data == "housing" else 2 * few
+    return replace(setting, n=n, test=_test_examples(setting, 2000), width=width, depth=depth)
 
 
 def _smoke(setting: Setting) -> Setting:
