@@ -119,14 +119,15 @@ class Critical(Computing):
         if not self.json:
             print(f"stand-in for {name}: {others}\n" if others else f"{name}: {used['setting']}\n")
         code = self._show(critical_of(flow), used, quiet=self.sweep and self.json)
-        return self._sweep(used, swept) if self.sweep else code
+        return self._sweep(used, swept, row(name).goal) if self.sweep else code
 
-    def _sweep(self, used: Mapping[str, Any], swept: Any) -> int:
-        from steppe.papers.conflicting_biases.network_ends import at_last_goal, row_summary
+    def _sweep(self, used: Mapping[str, Any], swept: Any, goal: float) -> int:
+        from steppe.papers.conflicting_biases.network_ends import at_goal, row_summary
         from steppe.rates import summary_lines
 
         (entry,) = self.entries([(f"sweep of {used['setting']}", swept)])
-        came_to, ends = row_summary(entry), at_last_goal(entry)
+        ends = at_goal(entry, goal)
+        came_to = row_summary(ends)
         if self.json:
             print_json(dict(used) | came_to)
             return 0

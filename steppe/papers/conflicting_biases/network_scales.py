@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
+from itertools import product
+from typing import Any
 
 from steppe.experiments import Scale
 from steppe.papers.conflicting_biases.network_runs import NetworkSweep
 from steppe.papers.conflicting_biases.table_1 import Architecture, Data, Row, Setting, rows
+from steppe.store import address
+from steppe.store._spec import address_of
 
 # The error tolerance of the flow of networks with many kinks, whose sharpness grows steeply: with the tolerance of the
 # other rows w is off by 0.5% of its path, and s_GF is 8% (ViT) and 13% (ResNet) below what gradient descent sees.
@@ -28,6 +33,8 @@ _LAPTOP_EXAMPLES: Mapping[Data, int] = {"mnist": 200, "cifar10": 150, "housing":
 # Rates in units of η_c of the smallest goal, up to divergence; fewer for networks whose gradients are slow.
 _AROUND = (0.5, 0.7, 0.85, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.5, 5.0, 8.0)
 _FEW_AROUND = (0.5, 0.75, 1.0, 1.3, 1.75, 2.5, 4.0)
+# A row has the seed 43, as in the paper, and two more.
+_SEED, _SEEDS = 43, 3
 _SLOW: frozenset[Architecture] = frozenset(("cnn", "cnn-bn", "resnet", "vit", "transformer"))
 # The cost of products with ∇²L over that of the gradients. With cross-entropy an FCN needs few steps to its goal, and
 # its sharpness peaks on the way: it is measured more often.
@@ -49,7 +56,31 @@ _SMOKE_GOALS: Mapping[Architecture, tuple[float, ...]] = {
 _STAND_INS: Mapping[Data, Data] = {"mnist": "digits", "cifar10": "digits", "housing": "breast-cancer"}
 
 
-def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> NetworkSweep:
+def sweeps(row: Row, scale: Scale) -> tuple[NetworkSweep, ...]:
+    """The sweep of a row, and at laptop scale those of two more seeds, if the row is not itself about its seed."""
+    first = spec(row, scale)
+    more = range(1, _SEEDS) if scale == "laptop" and row.setting.seed == _SEED else ()
+    return first, *(replace(first, setting=replace(first.setting, seed=_SEED + k)) for k in more)
+
+
+def served_by(entry: Any) -> list[tuple[Row, int]]:
+    """The rows that a finished sweep serves, each with its seed; none at smoke scale."""
+    measured = entry.spec.get("sweep")
+    return _served().get(address_of({"kind": NetworkSweep.KIND} | measured) if measured else entry.id, [])
+
+
+@cache
+def _served() -> dict[str, list[tuple[Row, int]]]:
+    """By the address of the sweep."""
+    found: dict[str, list[tuple[Row, int]]] = {}
+    scales: tuple[Scale, ...] = ("laptop", "paper")
+    for scale, row in product(scales, rows().values()):
+        for one in sweeps(row, scale):
+            found.setdefault(address(one), []).append((row, one.setting.seed))
+    return found
+
+
+def spec(row: Row, scale: Scale) -> NetworkSweep:
     """The sweep of a row.
 
     Laptop, minutes of a core: a quarter of the width, 20 to 500 examples, and seven or twelve rates in place of the
@@ -59,26 +90,26 @@ def spec(row: Row, scale: Scale, *, all_sharpness: bool = False) -> NetworkSweep
     rtol = _RTOL.get(row.setting.architecture, NetworkSweep.rtol)
     if scale == "paper":
         last, multiples = _at_paper_scale(row)
-        return NetworkSweep(row.setting, goals(last), all_sharpness=all_sharpness, rtol=rtol, multiples=multiples)
+        return NetworkSweep(row.setting, goals(last), rtol=rtol, multiples=multiples)
     if scale == "laptop":
         fcn = row.setting.architecture == "fcn"
         often = fcn and row.setting.loss == "cross_entropy"
         return NetworkSweep(
-            _laptop(row.setting), goals(_smallest_goal(row)), patience=5.0, steps=200_000,
-            share=_LAPTOP_SHARE_CE if often else _LAPTOP_SHARE, all_sharpness=all_sharpness, rtol=rtol,
+            _laptop(row.setting), goals(smallest_goal(row)), patience=5.0, steps=200_000,
+            share=_LAPTOP_SHARE_CE if often else _LAPTOP_SHARE, rtol=rtol,
             multiples=_FEW_AROUND if row.setting.architecture in _SLOW else _AROUND,
         )  # fmt: skip
-    return smoke_spec(row.setting, all_sharpness=all_sharpness)
+    return smoke_spec(row.setting)
 
 
-def smoke_spec(setting: Setting, *, all_sharpness: bool = False) -> NetworkSweep:
+def smoke_spec(setting: Setting) -> NetworkSweep:
     """A setting of the paper as a sweep of seconds."""
     squares, fcn = setting.loss == "half_mse", setting.architecture == "fcn"
     goals = _SMOKE_GOALS.get(setting.architecture, (0.1, 0.03) if squares else (0.3, 0.1))
     # With cross-entropy an FCN takes about fifty steps: without many products nothing is measured before the end.
     share = 4.0 if fcn and not squares else 1.0
     return NetworkSweep(
-        _smoke(setting), goals, share=share, patience=4.0, steps=5_000, all_sharpness=all_sharpness,
+        _smoke(setting), goals, share=share, patience=4.0, steps=5_000,
         multiples=_FEW if fcn else _FEWER,
     )  # fmt: skip
 
@@ -99,12 +130,12 @@ def _at_paper_scale(row: Row) -> tuple[float, tuple[float, ...]]:
         done = rows()[name]
         if done.setting == row.setting and done.goal <= row.goal:
             return done.goal, multiples
-    return _smallest_goal(row), _NINE
+    return smallest_goal(row), _NINE
 
 
-def _smallest_goal(row: Row) -> float:
+def smallest_goal(row: Row) -> float:
     """Of all rows with the same setting: one sweep to it serves them all."""
-    return min(other.goal for other in rows().values() if other.setting == row.setting)
+    return min((other.goal for other in rows().values() if other.setting == row.setting), default=row.goal)
 
 
 def _laptop(setting: Setting) -> Setting:

@@ -169,12 +169,12 @@ class Row:
 
 
 def stand_ins(settings: Iterable[Setting]) -> str:
-    """The names of the settings that are no configuration of the paper, each once; "" if all are.
+    """The names of the settings that are no row, of the paper or beyond it, each once; "" if all are.
 
     >>> stand_ins([row("fcn-relu-mnist-5k-mse-0.01").setting, Setting("fcn", "digits", "half_mse", n=100, width=16)])
     'fcn-relu 16×2, digits-100'
     """
-    published = {row.setting for row in rows().values() if row.figures}
+    published = {row.setting for row in rows().values()}
     return "; ".join(dict.fromkeys(setting.name for setting in settings if setting not in published))
 
 
