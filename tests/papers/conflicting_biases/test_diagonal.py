@@ -11,12 +11,14 @@ from steppe.papers import paper
 from steppe.papers.conflicting_biases import PAPER
 from steppe.papers.conflicting_biases.beyond_algorithms import diverging_rates
 from steppe.papers.conflicting_biases.diagonal_runs import DiagonalSweep, Example
+from steppe.papers.conflicting_biases.network_measures import MeasuredEnds
 from steppe.papers.conflicting_biases.network_runs import NetworkSweep
-from steppe.papers.conflicting_biases.theorems_b import random_starts
+from steppe.papers.conflicting_biases.theorems_b import random_starts, staying
 from steppe.store import address
 
 CLAIMS = {claim.id: claim for claim in PAPER.claims if not claim.id.startswith("net-")}
-NETWORKS = {figure.id for figure in PAPER.figures if any(isinstance(run, NetworkSweep) for run in figure.runs["paper"])}
+OF_NETWORKS = (NetworkSweep, MeasuredEnds)
+NETWORKS = {figure.id for figure in PAPER.figures if any(isinstance(run, OF_NETWORKS) for run in figure.runs["paper"])}
 
 
 @cache
@@ -74,6 +76,13 @@ def test_a_check_on_runs_can_fail(id):
     needs = [need.id for need in CLAIMS[id].needs]
     runs = [[e.changed(**changes) if need == figure else e for e in computed(need)] for need in needs]
     assert not CLAIMS[id].check(*runs).holds
+
+
+def test_a_stable_point_keeps_its_neighbours():
+    """Below 2/S the same check fails: then the starts that stay are no set of measure zero."""
+    found = staying(0.9 * 2 / 4.0)
+    assert (found.measured, found.holds) == (1.0, False)
+    assert staying(1.1 * 2 / 4.0, steps=200).holds
 
 
 def test_what_would_make_every_trajectory_better():

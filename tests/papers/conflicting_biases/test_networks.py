@@ -15,7 +15,7 @@ import steppe
 from steppe.check import ArgumentError
 from steppe.cli import main
 from steppe.cli._critical import ends_rows
-from steppe.experiments import measure
+from steppe.experiments import measure, write
 from steppe.experiments._verify import runs_needed
 from steppe.papers.conflicting_biases import PAPER, figures_of_networks, network_measures
 from steppe.papers.conflicting_biases.judged import cases
@@ -291,6 +291,25 @@ def test_the_panels_of_a_row(swept):
     in_units = seeds["grid"][1][1]["series"][0]["x"]
     np.testing.assert_allclose(in_units, [m for m in MULTIPLES if m < 40][: len(in_units)])
     assert figure.show.draw(seeds).axes
+
+
+def test_the_table_of_rows(swept, tmp_path, capsys):
+    """Read from the files of figures: three rows of one sweep here, with the printed mark beside ours."""
+    figure = figures_of_networks.ROW_FIGURES["fcn-relu-mnist-5k-mse-0.01"]
+    write(figure, "laptop", [swept, swept], tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main(["critical", "--results", str(tmp_path / PAPER.id)])
+    lines = [line.split(" | ") for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 2 + 57
+    assert {len(line) for line in lines} == {10}
+    (there,) = [line for line in lines[2:] if line[1] != "not run"]
+    said = row_summary(at_last_goal(swept))
+    assert there[:4] == ["| fcn-relu-mnist-5k-mse-0.01", "laptop", "fcn-tanh 8×1, digits-60", "43, 43"]
+    assert there[4] == f"{said['critical_rate']:.3g}, {said['critical_rate']:.3g}"
+    assert there[6:8] == ["✓", f"{said['u_shape']}, {said['u_shape']}"]
+    assert there[8] == ", ".join(["yes" if "✓" in said["u_shape"] else "no"] * 2)
+    with pytest.raises(SystemExit, match="2"):
+        main(["critical", "--results", str(tmp_path)])
 
 
 def test_equal_axes(swept):
