@@ -67,7 +67,7 @@ fig9 = figure("fig9", "three norms", ("1a", "3a"), ends_grid("Fig. 9 · ℓ1, nu
 fig10 = figure(
     "fig10", "six measures of sharpness, and five without scale or with labels", ("57", "6c", "3b"),
     ends_grid("Fig. 10 · other measures of sharpness", "sharpness", *MEASURES, *SCALE_FREE), runs_of=MeasuredEnds,
-    by_name=("smoke",),
+    scales=("laptop", "paper"),
 )  # fmt: skip
 fig11 = figure(
     "fig11", "distance to the flow's end", ("1a", "3a"),
@@ -103,12 +103,13 @@ for number in range(64, 72):
     figure(
         f"fig{number}", f"norms and distance to the flow's end, {shown_in(str(number)).name}", (str(number),),
         ends_grid(f"Fig. {number} · norms, and distance to the flow's end", "l2", "nuclear", "from_flow_l1"),
-        by_name=("smoke",),
+        scales=("laptop", "paper"),
     )  # fmt: skip
 for number in range(72, 80):
     figure(
         f"fig{number}", f"iterations and test accuracy, {shown_in(str(number)).name}", (str(number),),
-        ends_grid(f"Fig. {number} · iterations and test accuracy", "steps", "test_accuracy"), by_name=("smoke",),
+        ends_grid(f"Fig. {number} · iterations and test accuracy", "steps", "test_accuracy"),
+        scales=("laptop", "paper"),
     )  # fmt: skip
 
 # Appendix I: the panels of every row. At paper scale with the paper's grids: fine grid above, coarse grid below.

@@ -26,14 +26,13 @@ _CROSS_ENTROPY = smoke_spec(Setting("fcn", "mnist", "cross_entropy"))
 
 def figure(
     id: str, title: str, panels: Sequence[str], numbers: Numbers, *,
-    runs_of: Changed | Mapping[Scale, Changed] | None = None, by_name: Sequence[Scale] = (),
+    runs_of: Changed | Mapping[Scale, Changed] | None = None, scales: Sequence[Scale] = ("smoke", "laptop", "paper"),
 ) -> Figure:  # fmt: skip
     """Declare a figure of the rows that the paper shows in these panels ("3a" for example).
 
     `runs_of` changes the sweeps of the rows, at all scales or at those that it names.
     """
     rows = list(dict.fromkeys(shown_in(name) for name in panels))
-    scales: tuple[Scale, ...] = ("smoke", "laptop", "paper")
     changes = runs_of if isinstance(runs_of, Mapping) else dict.fromkeys(scales, runs_of)
     runs: dict[Scale, Sequence[Experiment]] = {}
     for scale in scales:
@@ -41,7 +40,7 @@ def figure(
         change = changes.get(scale)
         runs[scale] = tuple(change(one) if change else one for one in swept)
     show = Shown(lambda entries: numbers(entries, rows), figures.rates)
-    return PAPER.figure(id, title, runs=runs, show=show, by_name=by_name)
+    return PAPER.figure(id, title, runs=runs, show=show)
 
 
 def _stand_in(row: Row) -> NetworkSweep:
