@@ -15,6 +15,7 @@ from steppe.store._spec import address as address
 from steppe.store._spec import canonical as canonical
 from steppe.store._store import Computed as Computed
 from steppe.store._store import Entry as Entry
+from steppe.store._store import HeldError as HeldError
 from steppe.store._store import Store as Store
 
 __dir__ = _exported(__name__)

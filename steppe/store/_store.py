@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
 
 # While a run is replaced, its old folder has this name in `.work`.
 _REPLACED = "replaced"
+# A process that waits for a run of another one looks this often.
+_HELD_SECONDS = 0.2
+
+
+class HeldError(RuntimeError):
+    """Another process holds the lock of a run: it computes, replaces or removes it."""
 
 
 @dataclass(frozen=True)
@@ -156,12 +163,13 @@ class Store:
         work: Callable[[Checkpoint], Computed],
         *,
         recompute: bool = False,
-        waiting: Callable[[], None] = lambda: None,
+        waiting: Callable[[], None] | None = lambda: None,
     ) -> Entry:
         """The run of `spec`. If it is not in the store, `work(checkpoint)` computes it, from its checkpoint on.
 
         With `recompute` it is computed in any case; the run in the store stays until the new one replaces it.
-        If two processes ask for the same run, one of them computes it. The other one calls `waiting`, waits, and reads.
+        If two processes ask for the same run, one of them computes it. The other one calls `waiting` now and then,
+        waits, and reads; if `waiting` is None it does not wait, but raises HeldError.
         """
         id = address(spec)
         if not recompute and (found := self.get(spec)) is not None:
@@ -225,7 +233,7 @@ class Store:
         return Checkpoint(path, self.checkpoint_seconds, {"run": id, "steppe": _version(), **more})
 
     @contextlib.contextmanager
-    def _lock(self, id: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    def _lock(self, id: str, waiting: Callable[[], None] | None = lambda: None) -> Iterator[None]:
         """One process holds the lock of a run. The system frees it if that process dies."""
         from filelock import FileLock, Timeout
 
@@ -233,11 +241,14 @@ class Store:
         with disk_errors(self.root, "write"):
             (self.root / ".work" / id).mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.root / ".work" / id / "lock")
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                waiting()
-                lock.acquire(poll_interval=0.2)
+            while not lock.is_locked:
+                try:
+                    lock.acquire(timeout=0)
+                except Timeout:
+                    if waiting is None:
+                        raise HeldError(f"another process computes the run {id}") from None
+                    waiting()
+                    time.sleep(_HELD_SECONDS)
         try:
             self._undo_replacement(id)
             yield
