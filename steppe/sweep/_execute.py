@@ -109,6 +109,7 @@ class _Drive:
             self.held[id] = spec
         elif error is not None and self.to_the_end and not isinstance(error, Interrupted | StoreError | OSError):
             self.pending.failures[id] = error
+            self.pending.store.note_failure(id, f"{type(error).__name__}: {error}")
         elif error is not None:
             self._stop(error)
 

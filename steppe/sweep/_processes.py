@@ -1,10 +1,12 @@
 """Processes of this machine: each computes one run at a time and is watched, so that its end harms no other run."""
 
 import contextlib
+import importlib
 import math
 import os
 import pickle
 import signal
+import sys
 import time
 import traceback
 from collections import deque
@@ -35,10 +37,11 @@ class Limits:
 class Runner:
     """A process that computes one run at a time. It is not `alive` after it was killed."""
 
-    def __init__(self) -> None:
+    def __init__(self, code: tuple[str, str] | None = None) -> None:
+        """`code`: a folder and the name of a module in it, which the process imports first."""
         self.connection, theirs = SPAWN.Pipe()
         with one_thread_each():
-            self.process = SPAWN.Process(target=_serve, args=(theirs, os.getpid()))
+            self.process = SPAWN.Process(target=_serve, args=(theirs, os.getpid(), code))
             self.process.start()
         theirs.close()
         self.id, self.started, self.killed_for = "", 0.0, ""
@@ -59,12 +62,11 @@ class Runner:
         except (EOFError, OSError, pickle.UnpicklingError):
             self.kill()
             return Ended(self.id, LimitError(self.killed_for) if self.killed_for else WorkerDiedError(KILLED))
-        taken = time.monotonic() - self.started
-        if taken > limits.seconds:
-            self.killed_for = f"the run took more than {limits.seconds:g} s and was ended. --run-seconds allows more."
-        elif math.isfinite(limits.memory) and (used := resident(self.process.pid)) > limits.memory:
+        if math.isfinite(limits.memory) and (used := resident(self.process.pid)) > limits.memory:
             sizes = f"{used / 2**30:.2f} GiB of memory, more than {limits.memory / 2**30:.2f}"
             self.killed_for = f"the run took {sizes}, and was ended. --run-gigabytes allows more."
+        elif time.monotonic() - self.started > limits.seconds:
+            self.killed_for = f"the run took more than {limits.seconds:g} s and was ended. --run-seconds allows more."
         if self.killed_for:
             self.process.kill()
         return None
@@ -86,6 +88,15 @@ def resident(pid: int | None) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def memory_share(workers: int | None = None) -> float:
+    """Bytes of memory that each of so many runs may take: nine tenths of what the machine or its container has."""
+    limits = [float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):
+            limits.append(float(Path(path).read_text()))
+    return 0.9 * min(limits) / (workers or os.cpu_count() or 1)
 
 
 class Processes:
@@ -157,9 +168,12 @@ class Processes:
 _stop = {"asked": False}
 
 
-def _serve(connection: Connection, parent: int) -> None:
+def _serve(connection: Connection, parent: int, code: tuple[str, str] | None) -> None:
     """The main function of a runner's process."""
     idle = obey(parent)
+    if code is not None:
+        sys.path.insert(0, code[0])
+        importlib.import_module(code[1])
     signal.signal(signal.SIGTERM, lambda signum, frame: _stop.update(asked=True))
     while True:
         try:
