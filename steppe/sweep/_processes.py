@@ -44,7 +44,7 @@ class Runner:
             self.process = SPAWN.Process(target=_serve, args=(theirs, os.getpid(), code))
             self.process.start()
         theirs.close()
-        self.id, self.started, self.killed_for = "", 0.0, ""
+        self.id, self.started, self.killed_for, self.ready = "", 0.0, "", False
 
     def start(self, spec: Any, store: Store, *, recompute: bool, wait: bool) -> None:
         self.id, self.started, self.killed_for = address(spec), time.monotonic(), ""
@@ -58,14 +58,17 @@ class Runner:
                 message = self.connection.recv()
                 if message[0] == "ended":
                     return Ended(self.id, message[1])
-                watch(*message[1:])
+                if message[0] == "ready":  # to start a process takes seconds, which are not the run's
+                    self.ready, self.started = True, time.monotonic()
+                else:
+                    watch(*message[1:])
         except (EOFError, OSError, pickle.UnpicklingError):
             self.kill()
             return Ended(self.id, LimitError(self.killed_for) if self.killed_for else WorkerDiedError(KILLED))
         if math.isfinite(limits.memory) and (used := resident(self.process.pid)) > limits.memory:
             sizes = f"{used / 2**30:.2f} GiB of memory, more than {limits.memory / 2**30:.2f}"
             self.killed_for = f"the run took {sizes}, and was ended. --run-gigabytes allows more."
-        elif time.monotonic() - self.started > limits.seconds:
+        elif self.ready and time.monotonic() - self.started > limits.seconds:
             self.killed_for = f"the run took more than {limits.seconds:g} s and was ended. --run-seconds allows more."
         if self.killed_for:
             self.process.kill()
@@ -174,6 +177,7 @@ def _serve(connection: Connection, parent: int, code: tuple[str, str] | None) ->
     if code is not None:
         sys.path.insert(0, code[0])
         importlib.import_module(code[1])
+    connection.send(("ready",))
     signal.signal(signal.SIGTERM, lambda signum, frame: _stop.update(asked=True))
     while True:
         try:
