@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-Panel = Mapping[str, Any]
+Panel = dict[str, Any]
 _TEST = {"test_accuracy": "test accuracy", "test_loss": "test loss"}
 # Fields of colour over a plane or a triangle: shown as the picture itself.
 PICTURES = frozenset({"planes", "diagonal", "simplex", "memorising"})
@@ -41,13 +41,13 @@ def _training(numbers: Mapping[str, Any]) -> list[Panel]:
     runs = numbers["runs"]
     test = next(name for name in _TEST if name in runs[0])
     places = [{"at": stage, "label": f"stage {k}"} for k, stage in enumerate(numbers["stages"], start=2)]
-    shared = {"x": "epochs (the start is drawn at ½)", "places": places}
+    shared: Panel = {"x": "epochs (the start is drawn at ½)", "places": places}
     panels: list[Panel] = []
     for name, label, colour in (("train_loss", "train loss", "blue"), (test, _TEST[test], "green")):
         log = "x" if name == "test_accuracy" else "xy"
         panels.append(shared | {"y": label, "log": log, "series": _seeds(runs, name, colour)})
     low = min(value for run in runs for value in run["trace"])
-    trace = shared | {"y": "tr ∇²L", "log": "xy" if low > 0 else "x", "series": _seeds(runs, "trace", "orange")}
+    trace: Panel = shared | {"y": "tr ∇²L", "log": "xy" if low > 0 else "x", "series": _seeds(runs, "trace", "orange")}
     if low <= 0:
         trace["symlog"] = True
     if numbers.get("bound") is not None:
