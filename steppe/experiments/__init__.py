@@ -13,7 +13,6 @@ from steppe.experiments._paper import Paper as Paper
 from steppe.experiments._paper import Scale as Scale
 from steppe.experiments._paper import Show as Show
 from steppe.experiments._paper import Shown as Shown
-from steppe.experiments._reproduce import Drawing as Drawing
 from steppe.experiments._reproduce import override as override
 from steppe.experiments._reproduce import reproduce as reproduce
 from steppe.experiments._reproduce import write as write
