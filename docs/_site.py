@@ -97,9 +97,14 @@ def _paragraph(text):
 
 def _escaped(text):
     """Text with `code` as a literal and nothing else that reStructuredText would read as markup."""
-    parts = re.split(r"(`[^`]+`)", text)
-    marked = [f"`{part}`" if part.startswith("`") else re.sub(r"([*|_\\`])", r"\\\1", part) for part in parts]
-    return re.sub(r"^([-+•]|\w+[.)])(\s)", r"\\\1\2", "".join(marked))
+    text = re.sub(r"(`[^`]+`)(?=\w)", r"\1\\ ", text)  # a literal ends before a space, a mark or this empty escape
+    parts = re.split(r"(`[^`]+`(?:\\ )?)", text)
+    marked = [
+        re.sub(r"`([^`]+)`", r"``\1``", part) if part.startswith("`") else re.sub(r"([*|_\\`])", r"\\\1", part)
+        for part in parts
+    ]
+    text = "".join(marked)
+    return re.sub(r"^([-+•]|\w+[.)])(\s)", r"\\\1\2", text)
 
 
 def _get_sg_image_scraper():
