@@ -55,7 +55,9 @@ def corner_of(ends: Ends) -> tuple[float, float, float, bool] | None:
 
     kind = "sharpness" if ends.loss == "half_mse" else "smoothed_sharpness"
     fit = corner(ends.table, ends.critical, kind)
-    return None if fit is None else (*(v / ends.critical for v in (fit.rate, fit.lower, fit.upper)), fit.found)
+    if fit is None:
+        return None
+    return fit.rate / ends.critical, fit.lower / ends.critical, fit.upper / ends.critical, fit.found
 
 
 def at_the_critical_rate(case: Case) -> Verdict | None:
@@ -188,7 +190,7 @@ def _mark(case: Case) -> str | None:
 def marks(case: Case) -> Verdict | None:
     """✓ or (✓) against × or (×), by the rule of `steppe.rates.u_shape`."""
     ours = _mark(case)
-    return ours and Verdict(("✓" in ours) == ("✓" in case.row.mark), f"{ours} for {case.row.mark}")
+    return None if ours is None else Verdict(("✓" in ours) == ("✓" in case.row.mark), f"{ours} for {case.row.mark}")
 
 
 @judged(

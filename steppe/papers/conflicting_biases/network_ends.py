@@ -132,9 +132,10 @@ def seeds_panel(sweeps: Sequence[Ends], quantity: str) -> dict[str, Any]:
         x, y = ends.table["lr"] / ends.critical, ends.table[quantity] / unit
         series.append(series_of(x, y, "joined", colour, f"seed {ends.setting.seed}"))
     over = "its largest along the flow" if quantity == "sharpness" else "the flow's end"
-    one = {"x": "learning rate η/$\\eta_c$", "y": f"{LABELS[quantity]} over {over}", "series": series}
+    one: dict[str, Any] = {"x": "learning rate η/$\\eta_c$", "y": f"{LABELS[quantity]} over {over}", "series": series}
     if quantity == "sharpness":
-        rates = np.geomspace(*(f(x for one in series for x in one["x"]) for f in (min, max)), 100)
+        shown = [x for one in series for x in one["x"]]
+        rates = np.geomspace(min(shown), max(shown), 100)
         series.append(series_of(rates, 1 / rates, "line", "blue", "2/η"))
         one["top"] = 1.6
     return one | {"places": [line(1.0, "critical rate $\\eta_c$", "orange", "--")]}
