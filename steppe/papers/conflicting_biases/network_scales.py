@@ -31,7 +31,9 @@ _LAPTOP: Mapping[Architecture, tuple[int, int, int]] = {
 _WIDEST = 200
 _LAPTOP_EXAMPLES: Mapping[Data, int] = {"mnist": 200, "cifar10": 150, "housing": 500}
 # Rates in units of η_c of the smallest goal, up to divergence; fewer for networks whose gradients are slow.
-_AROUND = (0.5, 0.7, 0.85, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.5, 5.0, 8.0, 12.0, 18.0, 27.0)
+_AROUND = (
+    0.5, 0.7, 0.85, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.5, 5.0, 6.5, 8.0, 10.0, 12.0, 15.0, 18.0, 22.0, 27.0,
+)  # fmt: skip
 _FEW_AROUND = (0.5, 0.75, 1.0, 1.3, 1.75, 2.5, 4.0, 7.0, 12.0)
 # A row has the seed 43, as in the paper, and two more.
 _SEED, _SEEDS = 43, 3
@@ -83,7 +85,7 @@ def _served() -> dict[str, list[tuple[Row, int]]]:
 def spec(row: Row, scale: Scale) -> NetworkSweep:
     """The sweep of a row.
 
-    Laptop, minutes of a core: a quarter of the width, 20 to 500 examples, and nine or fifteen rates in place of the
+    Laptop, minutes of a core: a quarter of the width, 20 to 500 examples, and nine or nineteen rates in place of the
     grids. Rows that differ in their goal alone share one sweep, to the smallest of their goals.
     Smoke: a hundred digits or other bundled data, and a tiny network of the same kind.
     """
