@@ -74,8 +74,9 @@ def test_every_row_has_a_spec_at_every_scale(scale):
         if scale != "smoke":
             assert r.goal in s.goals
             assert (r, r.setting.seed) in served_by(types.SimpleNamespace(id=address(s), spec={}))
-        if scale == "paper":
-            assert s.setting == r.setting
+        if scale == "paper":  # of all images of CIFAR-10 a part, and the titles say so
+            part = (r.setting.data, r.setting.n) == ("cifar10", 0)
+            assert s.setting == (replace(r.setting, n=10_000) if part else r.setting)
     assert len({spec(r, "laptop") for r in rows().values()}) == len({r.setting for r in rows().values()}) == 50
     assert goals(1.0) == (1.0,)
 
@@ -238,14 +239,15 @@ SHOWN = [
 @pytest.mark.parametrize(("figure", "scale"), SHOWN, ids=lambda v: getattr(v, "id", v))
 def test_a_stand_in_carries_its_own_name(figure, scale, swept):
     """Network, data and sizes that were used are in the titles; only the paper's own runs carry the bare name."""
-    published = {run.setting for run in figure.runs["paper"]}
+    published = {run.setting for run in figure.runs["paper"]} & {r.setting for r in rows().values()}
     used = [run.setting for run in figure.runs[scale]]
     title, panels = texts(figure.show.numbers([drawn(run, swept) for run in figure.runs[scale]]))
     assert title.startswith("Stand-in for ") is not (set(used) <= published)
-    assert (scale == "paper") is (set(used) <= published)
+    part = figure.id == "row-fcn-relu-cifar-10-ce-0.1"  # on a part of its images at paper scale
+    assert (scale == "paper" and not part) is (set(used) <= published)
     for setting in used:
         assert any(panel.startswith(f"{setting.name}\n") for panel in panels)
-        assert scale == "paper" or setting.name in title
+        assert setting.name in title or (scale == "paper" and not part)
         for fact in (setting.architecture, setting.data, f"{setting.width}×{setting.depth}", setting.n):
             assert str(fact or "") in setting.name
 
