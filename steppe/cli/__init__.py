@@ -19,6 +19,7 @@ from steppe.cli._data import Data
 from steppe.cli._list import Explain, List
 from steppe.cli._reproduce import Reproduce
 from steppe.cli._runs import Runs
+from steppe.cli._sweep import Sweep
 from steppe.cli._verify import Report, Verify
 
 DESCRIPTION = """A laboratory for sharpness, stability and generalisation of neural networks.
@@ -50,6 +51,7 @@ Command = (
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Audit, tyro.conf.subcommand("audit")]
     | Annotated[Critical, tyro.conf.subcommand("critical")]
+    | Annotated[Sweep, tyro.conf.subcommand("sweep")]
     | Annotated[Runs, tyro.conf.subcommand("runs")]
     | Annotated[Data, tyro.conf.subcommand("data")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
