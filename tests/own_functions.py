@@ -28,7 +28,7 @@ def slow(seed: int, seconds: float = 0.05):
 
 
 def greedy(seed: int):
-    held = np.ones(1 << 27)  # 1 GiB
+    held = np.ones(1 << 26)  # 512 MiB
     time.sleep(20)
     return {"sum": held.sum()}
 

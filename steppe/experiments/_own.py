@@ -96,25 +96,22 @@ class Own(Experiment, kind="own"):
         raise check.ArgumentError(f"{self.target} returned {type(made).__name__}. {remedy}")
 
     def _trained(self, problem: Any, test: Any, checkpoint: Any, progress: Any) -> "Computed":
-        import steppe
+        from steppe.dynamics import run
+        from steppe.measures import loss
 
         if self.stop is None:
             raise check.ArgumentError("a sweep of a problem needs a stop. For example stop = { steps = 1000 }.")
-        missing = [
-            n for n, needed in _parameters(_dynamics(self.dynamics)).items() if needed and n not in self.settings
-        ]
+        kind = _dynamics(self.dynamics)
+        missing = [name for name, needed in _parameters(kind).items() if needed and name not in self.settings]
         if missing:
             raise check.ArgumentError(f"{self.dynamics} needs {missing[0]!r}. Give it as an axis or below [set].")
-        dynamics = _dynamics(self.dynamics)(**self.settings)
-        run = steppe.run(
-            problem, dynamics, stop=self.stop, checkpoint=checkpoint, progress=progress, key=self.seed
-        )  # fmt: skip
-        final = (
-            {} if run.outcome == "diverged" else {name: measures_of()[name](problem, run.w) for name in self.measures}
-        )
-        if test is not None and run.outcome != "diverged":
-            final["test_loss"] = steppe.measures.loss(test, run.w)
-        return _of_run(run, final)
+        moves = kind(**self.settings)
+        done = run(problem, moves, stop=self.stop, checkpoint=checkpoint, progress=progress, key=self.seed)
+        final = {}
+        if done.outcome != "diverged":
+            final = {name: measures_of()[name](problem, done.w) for name in self.measures}
+            final |= {"test_loss": loss(test, done.w)} if test is not None else {}
+        return _of_run(done, final)
 
 
 def own(

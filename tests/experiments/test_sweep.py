@@ -69,7 +69,7 @@ def test_memory_and_time_are_limited(tmp_path):
     runs += planned(own("own_functions:greedy"), axis(seed=[0])).specs
     runs += planned(own("own_functions:slow"), axis(seed=[3])).specs
     base = planned(runs, axis(seed=[3]))
-    limits = Limits(memory=2**30, seconds=6.0)
+    limits = Limits(memory=300 * 2**20, seconds=6.0)
     found = base.run(Store(tmp_path), workers=2, limits=limits)
     assert found.table()["outcome"].tolist() == ["failed", "failed", "reached"]
     whys = [found.failures[id] for id in found.ids[:2]]
