@@ -176,7 +176,9 @@ def test_refused(network, params, message):
     [
         (lambda p, x: jnp.tanh(jax.nn.relu(x @ p[0].T) @ p[1].T) @ p[2], [(M, D), (M, M), (M,)],
          "0", "1", ("2",), ()),
-        (SimBN(np.eye(D)), None, "gamma", "W2", ("W1", "b1"), ("W1", "b1")),
+        (SimBN(np.eye(D)), None, "gamma", "W2", ("W1", "b1"), ()),
+        (lambda p, x: (x @ p[0].T) / jnp.linalg.norm(x @ p[0].T, axis=1, keepdims=True) * p[1][None] @ p[2],
+         [(M, D), (M,), (M,)], "1", "2", ("0",), ("0",)),
         (LayerNorm(), None, "beta gamma", "W2", ("W1", "b1"), ()),
     ],
 )  # fmt: skip
@@ -190,7 +192,10 @@ def test_what_cannot_move_stays(network, params, into, out, fixed, unbounded):
     assert 0 < best.movable < 1
     assert best.gap < 1e-12
     J = np.asarray(jacobian(p.predict, p.unravel)(p.w0, p.x)[0])
-    moving = np.asarray(best.w) != np.asarray(p.w0)
+    arrays = Arrays.of(p)
+    moving = np.ones(p.w0.size, dtype=bool)
+    for name in fixed:
+        moving[arrays.positions(name)] = False
     assert best.movable == pytest.approx(np.sum(J[:, moving] ** 2) / np.sum(J**2), rel=1e-12)
 
 

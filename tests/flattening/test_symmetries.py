@@ -57,14 +57,16 @@ def test_found_groups(name):
 @pytest.mark.parametrize("name", ["cnn, training", "gpt", "llama"])
 def test_there_are_no_more(name):
     """e^{at} ⊙ w leaves the function unchanged if Σ_k a_k w_k ∂f/∂w_k = 0 at every w and x: the rank of these rows at
-    random w says how many such a there are. An approximate one has ε² ~ 1e-10 instead of 0."""
-    p, rng, M = problem(name), np.random.default_rng(5), 0.0
+    random w says how many such a there are. An approximate one has ε ~ 1e-5 instead of 0."""
+    p, rng, whole = problem(name), np.random.default_rng(5), []
     for _ in range(60):
         w = np.asarray(p.w0) + 0.5 * rng.normal(size=p.w0.size)
         rows = np.asarray(slopes(name)(jnp.asarray(w), p.x)) * w
-        M = M + rows.T @ rows / np.sum(rows**2)
-    m = np.linalg.eigvalsh(M)
-    assert np.sum(m < 1e-20 * m[-1]) == sum(WIDTHS[name])
+        whole.append(rows / np.linalg.norm(rows))
+    rows = np.vstack(whole)
+    felt = np.linalg.norm(rows, axis=0) > 1e-12  # a bias of the keys cancels in the softmax
+    m = np.linalg.svd(rows[:, felt], compute_uv=False)
+    assert np.sum(m < 1e-11 * m[0]) == sum(WIDTHS[name])
 
 
 @pytest.mark.parametrize("name", ["cnn, training", "gpt"])
