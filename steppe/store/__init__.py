@@ -14,6 +14,7 @@ from steppe.store._files import StoreError as StoreError
 from steppe.store._files import disk_errors as disk_errors
 from steppe.store._index import Expected as Expected
 from steppe.store._index import expected_seconds as expected_seconds
+from steppe.store._index import indexed as indexed
 from steppe.store._spec import address as address
 from steppe.store._spec import canonical as canonical
 from steppe.store._store import Computed as Computed
