@@ -167,12 +167,12 @@ def expected_seconds(store: Store, specs: Iterable[Any]) -> Expected:
         asked = ", ".join("?" for _ in kinds)
         sql = f"SELECT spec, seconds FROM runs WHERE damaged IS NULL AND kind IN ({asked}) ORDER BY finished DESC"
         rows = db.execute(f"{sql} LIMIT {_MOST_SIMILAR}", kinds).fetchall() if kinds else []
-    known = [(_flat(json.loads(spec)), seconds) for spec, seconds in rows]
+    known = [(flat(json.loads(spec)), seconds) for spec, seconds in rows]
     cache: dict[str, float | None] = {}
 
     def guess(one: dict[str, Any]) -> float | None:
         # Seeds differ without changing the time.
-        mine = {name: value for name, value in _flat(one).items() if not name.endswith("seed")}
+        mine = {name: value for name, value in flat(one).items() if not name.endswith("seed")}
         key = dumps(mine)
         if key not in cache:
             shared = [sum(other.get(name) == value for name, value in mine.items()) for other, _ in known]
@@ -188,8 +188,8 @@ def expected_seconds(store: Store, specs: Iterable[Any]) -> Expected:
 _MOST_SIMILAR = 500
 
 
-def _flat(spec: Any, prefix: str = "") -> dict[str, Any]:
+def flat(spec: Any, prefix: str = "") -> dict[str, Any]:
     """The fields of a spec by their paths: {"a": {"b": 1}} becomes {"a.b": 1}."""
     if not isinstance(spec, dict):
         return {prefix[:-1]: spec}
-    return {name: value for key, part in spec.items() for name, value in _flat(part, f"{prefix}{key}.").items()}
+    return {name: value for key, part in spec.items() for name, value in flat(part, f"{prefix}{key}.").items()}

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -162,6 +162,25 @@ class Store:
                 except (OSError, ValueError, KeyError, TypeError, RecursionError):
                     found[path.parent.name] = "the note of the failure is damaged"
         return found
+
+    def tag(self, tag: str, ids: Iterable[str], *, remove: bool = False) -> None:
+        """Give runs a tag, or take it from them. A tag is an empty file, so that two processes never lose one."""
+        if not tag or len(tag) > 100 or not all(c.isalnum() or c in "-_." for c in tag) or tag.startswith("."):
+            raise StoreError(f"{tag!r} is not a tag. Use letters, digits, and - _ . between them.")
+        folder = self.root / ".tags" / tag
+        for id in ids:
+            self._folder(id)
+            with disk_errors(self.root, "write"):
+                if remove:
+                    (folder / id).unlink(missing_ok=True)
+                else:
+                    folder.mkdir(parents=True, exist_ok=True)
+                    (folder / id).touch()
+
+    def tags(self) -> dict[str, list[str]]:
+        """The runs that have each tag."""
+        found = {folder.name: sorted(p.name for p in folder.iterdir()) for folder in self.root.glob(".tags/*")}
+        return {tag: ids for tag, ids in sorted(found.items()) if ids}
 
     def _failure(self, id: str) -> Path:
         return self.root / ".work" / id / "failure.json"
