@@ -2,6 +2,7 @@
 
     runs/<hash of the spec>/spec.json  curves.parquet  params.safetensors  result.json
     runs/.work/<hash>/                 of a run under way: its lock, checkpoint and unfinished folder
+    runs/.index .tags .failed .replaced   an index of all runs; tags; why runs failed; a run that is being replaced
 
 A folder that exists is whole: it is written in `.work`, synced and renamed. spec.json holds the sha256 of each other
 file and of itself, and the version of steppe, so that the store finds a damaged file, a folder under another run's name
