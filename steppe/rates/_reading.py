@@ -194,8 +194,9 @@ def _jitter(values: NDArray[Any]) -> float:
 def summary(ends: Mapping[str, NDArray[Any]], critical: float) -> dict[str, Any]:
     """A sweep at one goal, in numbers; `ends` are those of `Sweep.at`.
 
-    How many rates reached the goal; where sharpness leaves its plateau, up to 3 η_c, in units of η_c; and with test
-    data, the verdict on the U-shape and the best rate.
+    How many rates reached the goal; where sharpness leaves its plateau, up to 3 η_c, in units of η_c and of 2/plateau;
+    and with test data, the verdict on the U-shape and the best rate. The plateau of the last sharpness is that of the
+    flow's end. Where the flow is sharpest before its end, s_GF is larger: then the corner is beyond η_c.
 
     >>> eta = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
     >>> table = {"lr": eta, "outcome": np.zeros(6), "sharpness": np.minimum(2.0, 2.0 / eta)}
@@ -208,7 +209,10 @@ def summary(ends: Mapping[str, NDArray[Any]], critical: float) -> dict[str, Any]
     for name in _KINDS:
         if (fit := corner(ends, critical, name)) is not None:
             interval = [fit.lower / critical, fit.upper / critical] if fit.found else None
-            found[name] = {"leaves_over_critical": fit.rate / critical, "interval": interval, "slope": fit.slope}
+            found[name] = {
+                "leaves_over_critical": fit.rate / critical, "leaves_over_plateau": fit.rate * fit.level / 2,
+                "interval": interval, "slope": fit.slope,
+            }  # fmt: skip
     known = reached & np.isfinite(ends.get("test_loss", np.full(len(reached), np.nan)))
     if known.any():
         lr, losses = ends["lr"][known], ends["test_loss"][known]
@@ -227,7 +231,8 @@ def summary_lines(found: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _where(leaves_over_critical: float, interval: list[float] | None, slope: float) -> str:
+def _where(leaves_over_critical: float, leaves_over_plateau: float, interval: list[float] | None, slope: float) -> str:
     if interval is None:
         return "nowhere"
-    return f"at {leaves_over_critical:.3g} η_c [{interval[0]:.3g}, {interval[1]:.3g}], slope {slope:.2f}"
+    where = f"at {leaves_over_critical:.3g} η_c [{interval[0]:.3g}, {interval[1]:.3g}]"
+    return f"{where}, {leaves_over_plateau:.3g} of 2/plateau, slope {slope:.2f}"
