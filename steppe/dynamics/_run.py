@@ -121,6 +121,18 @@ def run(
     >>> r.outcome, r.steps                                                   # the loss is 4^−steps
     ('reached', 10)
     """
+    return carried(
+        problem, dynamics, w, stop=stop, record=record, when=when, progress=progress, checkpoint=checkpoint,
+        use_kernels=use_kernels, key=key,
+    )[0]  # fmt: skip
+
+
+def carried(
+    problem: Problem, dynamics: Dynamics | Schedule, w: Any, *, stop: Stop | None, record: Record | None,
+    when: when_.When | None = None, progress: Callable[[Progress], None] | None = None,
+    checkpoint: Checkpoint | None = None, use_kernels: bool = True, key: int | Array = 0,
+) -> tuple[Run, Any]:  # fmt: skip
+    """What `run` returns, and the last state of the dynamics, which may remember more than w."""
     Problem.expected(problem)
     schedule = Schedule.of(dynamics)
     if not isinstance(stop, Stop) and (stop is not None or schedule.stages[-1].epochs is None):
@@ -128,7 +140,8 @@ def run(
     stop, when = stop or Stop(), when or when_.logarithmic()
     _check_measure(schedule, stop, when)
     loop = _Loop(problem, stop, when, Recorder(LOSS if record is None else record), seed(key), progress, checkpoint)
-    return loop.run(segments(schedule, len(problem), stop), problem.vector(problem.w0 if w is None else w), use_kernels)
+    start = problem.vector(problem.w0 if w is None else w)
+    return loop.run(segments(schedule, len(problem), stop), start, use_kernels), loop.state
 
 
 def _check_measure(schedule: Schedule, stop: Stop, when: when_.When) -> None:
@@ -189,6 +202,7 @@ class _Loop:
         self.stage = self.step = self.gradients = 0
         self.started = time.perf_counter()
         self.coarser: _Whole | None = None
+        self.state: Any = None
         self.saved = None if checkpoint is None else checkpoint.load()
         if self.saved is not None:
             self.stage, self.step, self.gradients = (int(v) for v in self.saved["counts"])
@@ -216,7 +230,7 @@ class _Loop:
                 self.recorder.rewind(segment.first_step)
                 self.step = segment.first_step
                 state, halt = self._stage(segment, path, finer)
-            w = path.position(state)
+            w, self.state = path.position(state), state
             ends = math.isfinite(segment.last_step) and (segment is not last or self.stop.loss is None)
             if halt == Halt.STALLED and ends:
                 self.step, halt = int(segment.last_step), Halt.NOT  # the remaining steps change nothing
