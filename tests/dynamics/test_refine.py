@@ -39,7 +39,7 @@ def test_which_run_comes_next():
     assert following(0.75, None, plain=True) == 0.75 / 2
     assert following(0.75, 0.009, plain=True) is None
     assert following(0.75, 0.5, plain=True) == 0.75 / refine.MOST
-    assert following(1e-2, 0.02, plain=False) == pytest.approx(1e-2 * 0.7e-2 / 0.02)
+    assert following(1e-2, 0.035, plain=False) == pytest.approx(1e-2 * 1.4e-2 / 0.035)
     assert following(refine.FINEST_PLAIN, 0.5, plain=True) is None
 
 
@@ -61,13 +61,13 @@ def test_smooth_networks_run_once_and_kinked_ones_until_they_agree():
     once = steppe.run(smooth, Flow(1e-2), stop=until.time(2.0))
     assert (once.error, once.coarser) == (None, None)
     twice = steppe.run(smooth, Flow(1e-2, verify=True), stop=until.time(2.0))
-    assert twice.error <= 1e-2
+    assert twice.error <= refine.ALLOWED * 1e-2
     np.testing.assert_array_equal(twice.w, once.w)  # the last run is the same, after a coarser one
     assert twice.gradients == once.gradients + twice.coarser.gradients
 
     truth = steppe.run(NET, Flow(method=AB2(1 / 100)), stop=until.time(20.0)).w
     found = steppe.run(NET, Flow(1e-2), stop=until.time(20.0), when=when.times([1.0, 5.0]))
-    assert found.error <= 1e-2
+    assert found.error <= refine.ALLOWED * 1e-2
     assert off(found.w, truth, NET.w0) <= 3e-2
     assert found.records["time"].tolist() == [0.0, 1.0, 5.0, 20.0]  # of the last run alone
     assert found.coarser.gradients < found.gradients
