@@ -94,7 +94,7 @@ def _local(workers: int, runs: int) -> Iterator[Ratio]:
 
 
 def _cluster(workers: int, runs: int) -> Iterator[Ratio]:
-    import dask
+    from dask import delayed
     from distributed import Client
 
     with tempfile.TemporaryDirectory() as root, cluster(workers, Path(root)) as address:
@@ -104,7 +104,7 @@ def _cluster(workers: int, runs: int) -> Iterator[Ratio]:
         with Client(address, set_as_default=False) as client:
 
             def theirs(first: int, count: int) -> None:
-                tasks = [dask.delayed(sleep)(first + k) for k in range(count)]
+                tasks = [delayed(sleep)(first + k) for k in range(count)]
                 client.gather(client.compute(tasks))
 
             peer = _overhead(theirs, runs, workers)
@@ -129,7 +129,7 @@ def cluster(workers: int, root: Path) -> Iterator[str]:
         ],
     ]
     log = (root / "cluster.log").open("ab")
-    running = [subprocess.Popen([sys.executable, "-m", *c], stdout=log, stderr=log) for c in commands]
+    running = [subprocess.Popen([sys.executable, "-m", *c], stdout=log, stderr=log, cwd=root) for c in commands]
     try:
         from distributed import Client
 

@@ -107,6 +107,18 @@ def _escaped(text):
     return re.sub(r"^([-+•]|\w+[.)])(\s)", r"\\\1\2", text)
 
 
+def explorables(app, docname, source):
+    """Links to the explorable pages in the package lead to their copies on the site."""
+    link = r"\[([^\]]+)\]\(\.\./steppe/report/static/explore/([\w.]+)\)"
+    source[0] = re.sub(link, r'<a href="explore/\2">\1</a>', source[0])
+
+
+def copy_explorables(app, error):
+    if error is None and app.builder.format == "html":
+        target = Path(app.outdir) / "explore"
+        shutil.copytree(DOCS.parent / "steppe/report/static/explore", target, dirs_exist_ok=True)
+
+
 def _get_sg_image_scraper():
     return pictures
 

@@ -106,7 +106,8 @@ def _judge(
 
 
 def _row(r: "Measured") -> tuple[str, ...]:
-    note = " (misprint, as expected)" if r.misprint and r.verdict == "fails" else ""
+    kind = "misprint, as expected" if r.misprint else "as is known" if r.known_to_fail else ""
+    note = f" ({kind})" if kind and r.verdict == "fails" else ""
     return r.id, r.expected, "" if r.measured is None else f"{r.measured:.4g}", r.verdict + note, r.detail
 
 

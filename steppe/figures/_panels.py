@@ -101,7 +101,8 @@ _RATE_KINDS: Mapping[str, Mapping[str, Any]] = {
 def rates(numbers: Mapping[str, Any]) -> Any:
     """Final values against the learning rate, a grid of panels with one legend, as in conflicting-biases.
 
-    `numbers`: title, and grid, a list of rows of panels. None leaves a place empty. A panel has x and y (labels) and
+    `numbers`: title, and grid, a list of rows of panels. None leaves a place empty. With `equal_axes` the panels of a
+    row have the same axes. A panel has x and y (labels) and
     series; title, log, top (of the y axis), levels and places are optional. A series has x, y, kind (points, circles,
     squares, line or joined), colour and label. A level {"at", "label", "colour", "style"} is a horizontal line; a place
     has the same keys and is vertical.
@@ -117,6 +118,11 @@ def rates(numbers: Mapping[str, Any]) -> Any:
                 axis.set_visible(False)
             else:
                 _rate_panel(axis, panel)
+        if numbers.get("equal_axes"):
+            for limits in ("xlim", "ylim"):
+                ends = [end for axis in row for end in getattr(axis, f"get_{limits}")()]
+                for axis in row:
+                    getattr(axis, f"set_{limits}")(min(ends), max(ends))
     shared_legend(figure, axes, columns=4, size=7.5)
     headline(figure, numbers["title"], size=10.5)
     return figure

@@ -17,6 +17,7 @@ from steppe.store._files import disk_errors as disk_errors
 from steppe.store._index import Expected as Expected
 from steppe.store._index import expected_seconds as expected_seconds
 from steppe.store._index import flat as flat
+from steppe.store._index import indexed as indexed
 from steppe.store._spec import address as address
 from steppe.store._spec import address_of as address_of
 from steppe.store._spec import canonical as canonical
