@@ -77,6 +77,7 @@ class Cluster:
     workers: int = 2
     host: "Host | None" = None
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    every: list[subprocess.Popen[bytes]] = field(default_factory=list)
     finished: bool = False
     started: Counter[str] = field(default_factory=Counter)
 
@@ -118,6 +119,7 @@ class Cluster:
             command += ["--root", str(self.root / "runs"), "--runs", str(self.runs), "--pause", str(self.pause)]
         with (self.root / f"{name.replace(' ', '-')}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log)
+            self.every.append(self.processes[name])
 
     def children(self, name: str) -> list[int]:
         """The processes that a worker computes in."""
@@ -129,10 +131,9 @@ class Cluster:
         return found
 
     def close(self) -> None:
-        for process in self.processes.values():
-            process.send_signal(signal.SIGCONT)
+        for process in self.every:
             process.kill()
-        for process in self.processes.values():
+        for process in self.every:
             process.wait()
 
 
