@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steppe import check
-from steppe.curvature._equations import Equation, shaped, traced
+from steppe._same import shaped, traced
+from steppe.curvature._equations import Equation
 from steppe.curvature._statistics import part
 from steppe.flattening._squares import Site, is_plain, uses
 from steppe.problem import Predict, Problem, Unravel
