@@ -11,6 +11,7 @@ from jax import Array
 
 from steppe import _same, check
 from steppe._compiled import count_kind
+from steppe._guard import guard
 from steppe._modules import functional, refuse_statistics
 from steppe.losses import Loss
 
@@ -54,6 +55,7 @@ class Unravel:
         return jax.tree.unflatten(self.treedef, leaves)
 
 
+@guard
 def ravel(params: Any) -> tuple[Array, Unravel]:
     """The flat vector of a pytree of real floating arrays, leaf after leaf in tree order, and its inverse.
 
@@ -104,6 +106,7 @@ class Problem:
     loss_function: Loss
     unravel: Unravel
 
+    @guard
     def __init__(self, predict: Predict, params: Any, x: Any, y: Any, loss: Loss):
         if not callable(predict):
             check.refuse("predict", "a function of (params, x)", predict, "Pass the function, not its result.")

@@ -65,7 +65,9 @@ def test_targets_that_are_no_numbers(y):
         make(y=y)
 
 
-@pytest.mark.parametrize("x", [np.array([["1", "2"]] * 3), {}, np.array([[1, None]] * 3, object), [[1, 2]] * 3], ids=repr)
+@pytest.mark.parametrize(
+    "x", [np.array([["1", "2"]] * 3), {}, np.array([[1, None]] * 3, object), [[1, 2]] * 3], ids=repr
+)
 def test_inputs_that_are_no_numbers(x):
     with pytest.raises(ArgumentError, match="x must be"):
         make(x=x)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from steppe.store._spec import address_of, dumps
+from steppe.store._spec import StoreError, address_of, dumps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,10 +19,6 @@ T = TypeVar("T")
 
 # A spec.json is a few kilobytes. More than this is no spec, and is not read into memory.
 _LARGEST_SPEC = 1 << 24
-
-
-class StoreError(RuntimeError):
-    """The store cannot be read or written. The message names the file and the remedy."""
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Many runs, each computed once: `execute` decides which, an `Engine` computes them."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.sweep._composite import Composite as Composite
 from steppe.sweep._composite import Get as Get
 from steppe.sweep._engine import Ended as Ended

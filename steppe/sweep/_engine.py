@@ -16,6 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
+from steppe import check
 from steppe.store import Computed, Store, address
 from steppe.sweep._composite import is_composite
 
@@ -234,6 +235,13 @@ def _work(spec: Any, store: Store, recompute: bool) -> None:
         _worker["idle"].set()
 
 
+def number_of(workers: int | None) -> int:
+    """How many processes to use; as many as there are cores if nobody says."""
+    if workers is None:
+        return os.cpu_count() or 1
+    return check.integer("workers", workers, minimum=1, remedy="Pass the number of processes, or None for all cores.")
+
+
 def map_processes(
     function: Callable[[Item], Result], items: Sequence[Item], *, workers: int | None = None
 ) -> Iterator[Result]:
@@ -244,7 +252,7 @@ def map_processes(
     >>> list(map_processes(abs, [-1, 2], workers=1))
     [1, 2]
     """
-    workers = min(workers or os.cpu_count() or 1, len(items))
+    workers = min(number_of(workers), len(items))
     if workers <= 1:
         yield from map(function, items)
         return

@@ -1,6 +1,5 @@
 """Many runs, each computed once: read from the store what is there, compute the rest, resumable."""
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +8,7 @@ from typing import Any
 
 from steppe.store import Entry, Store, address
 from steppe.sweep._composite import is_composite
-from steppe.sweep._engine import Engine, Interrupted, InThisProcess, Processes, Watch, one_thread_each
+from steppe.sweep._engine import Engine, Interrupted, InThisProcess, Processes, Watch, number_of, one_thread_each
 
 
 def execute(
@@ -28,7 +27,7 @@ def execute(
     Interrupted. With `recompute`, stored entries are ignored until they are recomputed.
     """
     pending = _Pending(specs, store, recompute=recompute)
-    first, workers = pending.ready(), workers or os.cpu_count() or 1
+    first, workers = pending.ready(), number_of(workers)
     for id in pending.wanted.keys() & pending.entries.keys():
         watch(id, "stored", None)
     # After the first part of a composite there may be many.

@@ -68,9 +68,10 @@ class Flow(Dynamics):
         if not isinstance(method, RKC2 | RK4):
             check.refuse("method", "RKC2(...) or RK4(...) of steppe.dynamics", method, "Pass for example RKC2().")
         self.method, self.batch_size = method, None
+        if origin is not None:
+            origin = check.converted("origin", origin, jax.dtypes.canonicalize_dtype(float))
+            check.finite("origin", origin)
         self.origin = None if origin is None else jnp.asarray(origin)
-        if self.origin is not None:
-            check.finite("origin", self.origin)
 
     def check_precision(self, dtype: Any) -> None:
         p = self.method.order
