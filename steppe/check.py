@@ -20,10 +20,12 @@ def refuse(argument: str, rule: str, got: object, remedy: str) -> NoReturn:
 
 
 def integer(argument: str, value: Any, *, minimum: int, remedy: str = "Pass a whole number in that range.") -> int:
-    """A whole number ≥ minimum; 100.0 and 1e5 are whole, True and 1.5 are not."""
+    """A whole number ≥ minimum, of at most 128 bits; 100.0 and 1e5 are whole, True and 1.5 are not."""
     number = _real(value)
     if not math.isfinite(number) or number != int(number) or number < minimum:
         refuse(argument, f"a whole number ≥ {minimum}", value, remedy)
+    if number >= 2**128:  # as wide as a key may be; a loop of so many steps would not end
+        refuse(argument, f"a whole number ≥ {minimum} and below 2¹²⁸", value, remedy)
     return int(value)
 
 

@@ -221,13 +221,6 @@ class Problem:
                 gap = float(jnp.max(jnp.abs(first - second)))
                 _same.refuse_randomness(f"a difference of {gap:.3g} between two calls")
 
-    def expect_unchanged(self) -> None:
-        """Refuses a network that is another function than when its problem was built.
-
-        Compiled code would go on with the old one.
-        """
-        self.content().expected(_same.read(self.predict, self.unravel, *_shapes(self.x)))
-
 
 def _shapes(x: Any) -> tuple[Any, tuple[Any, ...]]:
     leaves, structure = jax.tree.flatten(x)

@@ -15,6 +15,7 @@ import signal
 import sys
 import traceback
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -104,7 +105,8 @@ X, Y = np.arange(12.0).reshape(4, 3) / 7 - 0.5, np.array([1.0, -1.0, 1.0, -1.0])
 NAMED: dict[str, Callable[[], Any]] = {
     "problem": problem, "w": lambda: np.array([0.5, -0.2, 0.1]), "key": lambda: 0, "p": lambda: 3, "k": lambda: 1,
     "matvec": lambda: lambda v: np.array([1.0, 2.0, 3.0]) * v, "rng": lambda: np.random.default_rng(0), "x": lambda: X,
-    "y": lambda: Y, "A": lambda: np.diag([1.0, 2.0, 3.0]), "dynamics": lambda: steppe.dynamics.GD(0.1), "lr": lambda: 0.1,
+    "y": lambda: Y, "A": lambda: np.diag([1.0, 2.0, 3.0]), "dynamics": lambda: steppe.dynamics.GD(0.1),
+    "lr": lambda: 0.1,
     "stop": lambda: steppe.until.steps(3), "rho": lambda: 0.1, "sigma": lambda: 0.1, "names": lambda: {"a"},
     "loss": lambda: steppe.losses.half_mse, "n": lambda: 4, "d": lambda: 3, "test": lambda: 2, "batch_size": lambda: 2,
     "accuracy": lambda: steppe.Accuracy(0.1), "activation": lambda: steppe.activations.relu, "momentum": lambda: 0.5,
@@ -115,8 +117,10 @@ NAMED: dict[str, Callable[[], Any]] = {
     "curvature": lambda: steppe.curvature.hessian, "depth": lambda: 2, "rtol": lambda: 1e-2, "count": lambda: 3,
     "params": lambda: {"a": np.ones(3)}, "classes": lambda: 2, "record": lambda: {"trace": steppe.measures.trace},
     "when": lambda: steppe.when.every(steps=2), "out": lambda: "out", "workers": lambda: 1, "radius": lambda: 0.1,
-    "separation": lambda: steppe.flattening.separating.separate(X[[0, 3]]), "probability": lambda: 0.1, "spread": lambda: 0.1,
-    "numbers": dict, "value": lambda: 2, "values": lambda: [1, 2], "weights": lambda: np.ones(2), "theta_min": lambda: 0.5,
+    "separation": lambda: steppe.flattening.separating.separate(X[[0, 3]]), "probability": lambda: 0.1,
+    "spread": lambda: 0.1,
+    "numbers": dict, "value": lambda: 2, "values": lambda: [1, 2], "weights": lambda: np.ones(2),
+    "theta_min": lambda: 0.5,
 }  # fmt: skip
 
 
@@ -218,7 +222,8 @@ OWN: dict[str, Callable[[], dict[str, Any]]] = {
     "steppe.activations.Activation": lambda: {"name": "a", "value": jnp.tanh, "slope": jnp.cos, "curvature": jnp.sin},
     "steppe.activations.Homogeneous": lambda: {"positive": 1.0, "negative": 0.0, "degree": 1.0},
     "steppe.auditing.Adam": lambda: {"nu": np.ones(3)},
-    "steppe.auditing.Block": lambda: {"name": "a", "arrays": 1, "size": 1, "norm": 1.0, "trace": None, "sharpness": None},
+    "steppe.auditing.Block": lambda: {"name": "a", "arrays": 1, "size": 1, "norm": 1.0, "trace": None,
+    "sharpness": None},
     "steppe.auditing.Check": lambda: {"name": "a", "verdict": "holds", "detail": ""},
     "steppe.auditing.Edge": lambda: {"limit": abs, "text": "a"},
     "steppe.auditing.Row": lambda: {"name": "a", "label": "b", "estimate": None},
@@ -304,7 +309,8 @@ OWN: dict[str, Callable[[], dict[str, Any]]] = {
     "steppe.losses.cross_entropy": lambda: {"targets": jnp.zeros(4, int)},
     "steppe.losses.logistic": lambda: {"smoothing": 0.1},
     "steppe.measures.Measured": lambda: {"value": 1.0, "lower": 1.0, "upper": 1.0},
-    "steppe.measures.KinkedLayer": lambda: dict.fromkeys(("examples", "neurons", "values", "matters"), np.ones(1)) | {"name": "a"},
+    "steppe.measures.KinkedLayer": lambda: dict.fromkeys(("examples", "neurons", "values", "matters"), np.ones(1)) 
+    | {"name": "a"},
     "steppe.measures.norm": lambda: {"order": 2}, "steppe.measures.adaptive_sharpness": lambda: sampled(),
     "steppe.measures.random_direction_sharpness": lambda: sampled(),
     "steppe.measures.invariant_trace": lambda: {"problem": relu_net(), "w": relu_net().w0, "layers": [neurons()]},
@@ -340,7 +346,7 @@ OWN: dict[str, Callable[[], dict[str, Any]]] = {
     "steppe.store.address": lambda: {"spec": toy()}, "steppe.store.canonical": lambda: {"spec": toy()},
     "steppe.sweep.InThisProcess": lambda: {"watch": nothing}, "steppe.sweep.Processes": lambda: {"watch": nothing},
     "steppe.sweep.execute": lambda: {"specs": [toy()], "watch": nothing},
-    "steppe.sweep.map_processes": lambda: {"function": abs, "items": [1, 2]},
+    "steppe.sweep.map_processes": lambda: {"function": nothing, "items": [1, 2]},
     "steppe.torch.LightningCallback": lambda: {"data": tensors()},
     "steppe.torch.TrainerCallback": lambda: {"data": tensors(), "loss": None},
     "steppe.torch.Monitor": lambda: some(torch_case(), "model", "optimizer", "data", "loss"),
@@ -348,7 +354,8 @@ OWN: dict[str, Callable[[], dict[str, Any]]] = {
     "steppe.torch.SAM": lambda: {"base": torch_case()["optimizer"]},
     "steppe.until.loss": lambda: {"value": 0.1},
     "steppe.when.every": lambda: {"steps": 3, "epochs": None},
-    "steppe.when.When": dict, "steppe.when.steps": lambda: {"values": [1, 2]}, "steppe.until.Stop": lambda: {"loss": 0.1},
+    "steppe.when.When": dict, "steppe.when.steps": lambda: {"values": [1, 2]},
+    "steppe.until.Stop": lambda: {"loss": 0.1},
 }  # fmt: skip
 # The checks themselves, whose rules are ours; names of types; networks, which are functions of JAX.
 NOT_CALLED = ("steppe.check.", "steppe.experiments.Scale", "steppe.outcome.Outcome", "steppe.networks.vit_")
@@ -444,7 +451,7 @@ def fault(target: Target, arguments: dict[str, Any]) -> str | None:
         if any(frame.name == _line.__name__ for frame in traceback.extract_tb(error.__traceback__)):
             return None  # the caller's network cannot use these arrays
         return f"{type(error).__name__}: {error}"
-    return misleading(result)
+    return None if inspect.isclass(target.call) else misleading(result)
 
 
 def bound(target: Target, arguments: dict[str, Any]) -> Any:
@@ -457,8 +464,7 @@ def bound(target: Target, arguments: dict[str, Any]) -> Any:
 
 def misleading(result: Any) -> str | None:
     """An estimate whose interval does not hold its value, or that claims to know NaN."""
-    measured = isinstance(result, steppe.Estimate) and type(result) is not steppe.Estimate
-    if measured and result.converged and not result.lower <= result.value <= result.upper:
+    if isinstance(result, steppe.Estimate) and result.converged and not result.lower <= result.value <= result.upper:
         return f"a misleading result: {result}"
     return None
 
@@ -467,7 +473,16 @@ def cases(target: Target) -> Iterator[tuple[str, int]]:
     """Parameter and number of the hostile value, for all parameters."""
     for p in inspect.signature(target.call).parameters.values():
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            yield from ((p.name, k) for k in range(len(HOSTILE)))
+            # None is no hostile value where it is the default.
+            yield from ((p.name, k) for k in range(len(HOSTILE)) if k or p.default is not None)
+
+
+def share(target: Target, count: int) -> Iterator[tuple[str, int]]:
+    """`count` values for each parameter, others for each: all of them come in turn."""
+    for name, k in cases(target):
+        first = zlib.crc32(f"{target.name} {name}".encode())
+        if (k - first) % len(HOSTILE) < count:
+            yield name, k
 
 
 def main(patterns: list[str]) -> None:

@@ -108,21 +108,6 @@ def test_a_network_that_is_not_one_function(network):
         make(network(np.random.default_rng(0)), params=np.ones(2))
 
 
-def test_a_network_that_changes_later():
-    """Compiled code would go on with the old one."""
-    scale = [1.0]
-    p = make(lambda w, x: scale[0] * x @ w)
-    assert measures.sharpness(p).value == pytest.approx(4.0, rel=1e-3)
-    scale[0] = 2.0
-    for use in (
-        measures.sharpness, measures.trace, measures.adaptive_sharpness,
-        lambda p: steppe.run(p, dynamics.GD(0.1), stop=until.steps(1)),
-        lambda p: dynamics.run_many(p, dynamics.GD(0.1), stop=until.steps(1)),
-    ):  # fmt: skip
-        with pytest.raises(ArgumentError, match="predict must be the same function"):
-            use(p)
-
-
 def test_running_statistics_are_no_parameters():
     """Sharpness with the statistics among the parameters was 2.558 instead of 2.402."""
     linen, nnx = pytest.importorskip("flax.linen"), pytest.importorskip("flax.nnx")

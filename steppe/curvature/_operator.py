@@ -18,7 +18,7 @@ from steppe._same import bodies, shaped, traced
 from steppe.curvature._backend import AnyProblem, Product, backend
 from steppe.curvature._inputs import prepared, refuse_kinked_loss
 from steppe.curvature._statistics import FULL_BATCH, Pieces, Statistics, part, takes
-from steppe.linalg._operator import ROUNDING
+from steppe.linalg._operator import ASYMMETRY, ROUNDING, length
 from steppe.problem import Problem
 
 # Columns of the identity multiplied at a time, and the size up to which they are multiplied one by one: for so few,
@@ -109,7 +109,7 @@ def linearised_operator(
     refuse_kinked_loss(problem, w)
     stored = pieces.whole and held(model, problem, w) <= memory
     product = _linearised(model, problem, w) if stored else Recomputed(problem, w, model, pieces)
-    return Operator(product, w.size, w.dtype, name, statistics, narrower(problem))
+    return expect_consistent(Operator(product, w.size, w.dtype, name, statistics, narrower(problem)), problem)
 
 
 def settled(
@@ -162,6 +162,38 @@ def _reals(closed: core.ClosedJaxpr) -> Iterator[jnp.dtype]:
         yield from (v.aval.dtype for v in equation.outvars if jnp.issubdtype(v.aval.dtype, jnp.floating))
         for body in bodies(equation):
             yield from _reals(body)
+
+
+_consistent: set[int] = set()
+
+
+def expect_consistent(operator: Operator, problem: Problem) -> Operator:
+    """The operator, after its product was tried: it must be symmetric and linear. Once for each kind of problem.
+
+    Three products show what a wrong derivative does, such as that of max pooling at ties: ⟨u, Av⟩ and ⟨Au, v⟩ differ
+    along u = Av. No measure but those of Lanczos would notice.
+    """
+    leaves, structure = jax.tree.flatten(problem)
+    kind = hash((operator.name, operator.size, operator.statistics, structure, tuple(a.shape for a in leaves)))
+    if kind in _consistent:
+        return operator
+    v = np.random.default_rng(0).standard_normal(operator.size).astype(operator.dtype)
+    Av = np.asarray(operator(v), float)
+    if not np.isfinite(Av).all() or not (size := length(Av)):
+        return operator  # the measure reports it, or there is nothing to compare
+    u = (Av / size).astype(operator.dtype)
+    Au, both = np.asarray(operator(u), float), np.asarray(operator(u + v / length(v)), float)
+    scale = max(length(Au), size / length(v))
+    gap = max(abs(u @ Av - Au @ v) / length(v), length(both - Au - Av / length(v)))
+    if gap > ASYMMETRY * scale:
+        check.refuse(
+            f"the product with the {operator.name} matrix",
+            "symmetric and linear",
+            f"a difference of {gap / scale:.2g} of its size",
+            "A custom derivative of the network is wrong, or w is exactly where the network has a kink.",
+        )
+    _consistent.add(kind)
+    return operator
 
 
 class Recomputed(eqx.Module):

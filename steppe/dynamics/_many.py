@@ -144,7 +144,6 @@ def run_many(
         check.refuse("when", "moments of steppe.when", when, "Pass for example steppe.when.every(steps=10).")
     if when.flow_times is not None:
         check.refuse("when", "without flow times for a dynamics in steps", when, "Use when.every(steps=...).")
-    problem.expect_unchanged()
     starts = jnp.asarray(check.converted("w", problem.w0 if w is None else w, problem.w0.dtype))
     if starts.shape[-1:] != problem.w0.shape or starts.ndim > 2:
         check.refuse("w", f"one row of {problem.w0.size} a run", starts.shape, "Stack starts like problem.w0.")

@@ -125,8 +125,8 @@ def run(
         check.refuse("when", "moments of steppe.when", when, "Pass for example steppe.when.every(steps=10).")
     _check_measure(schedule, stop, when)
     for stage in schedule.stages:
-        _refuse_many_rates(stage.dynamics)
-    problem.expect_unchanged()
+        if not stage.dynamics.in_time:
+            _refuse_many_rates(stage.dynamics)
     loop = _Loop(problem, stop, when, Recorder(LOSS if record is None else record), seed(key), progress, checkpoint)
     return loop.run(segments(schedule, len(problem), stop), problem.vector(problem.w0 if w is None else w), use_kernels)
 

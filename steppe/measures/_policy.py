@@ -8,7 +8,6 @@ from steppe import check
 from steppe._random import Key, generator
 from steppe.curvature import AnyProblem, Curvature, Statistics, backend, hessian
 from steppe.estimate import Accuracy, Estimate
-from steppe.problem import Problem
 
 
 def check_policy(
@@ -22,8 +21,6 @@ def check_policy(
 ) -> None:
     """Refuses wrong options of a measure of curvature before anything is computed, even those that it will not need."""
     backend(problem)
-    if isinstance(problem, Problem):
-        problem.expect_unchanged()
     if accuracy is not None:
         Accuracy.expected(accuracy)
     check_matrix(curvature, statistics, memory)

@@ -252,7 +252,12 @@ def map_processes(
     >>> list(map_processes(abs, [-1, 2], workers=1))
     [1, 2]
     """
-    workers = min(number_of(workers), len(items))
+    if not callable(function):
+        check.refuse("function", "a function of an item", function, "Pass one of a module: it is pickled.")
+    return _mapped(function, items, min(number_of(workers), len(items)))
+
+
+def _mapped(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
     if workers <= 1:
         yield from map(function, items)
         return

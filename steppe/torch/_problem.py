@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from steppe import check
+from steppe._guard import guard
 from steppe.torch import _data, _loss
 from steppe.torch._data import Batch, tensors
 from steppe.torch._network import Chosen, Network, dropouts, seed
@@ -64,6 +65,7 @@ class Problem:
     # The kinds of products that have been checked.
     checked: set[Any]
 
+    @guard
     def __init__(
         self,
         model: nn.Module,
