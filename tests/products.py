@@ -1,4 +1,4 @@
-"""Products with ∇²L of every network at every size that the package offers, as users compile them: no flags of the tests.
+"""Products with ∇²L of every network at every size that the package offers, as users compile them.
 
 `make products` runs all of them; tests/networks/test_products.py the one that was once wrong by 24%. In float32 each
 product must be symmetric and linear (`steppe.curvature` checks that itself when it makes an operator), equal to the
@@ -7,6 +7,7 @@ product in float64, and that equal to a difference of gradients, for each treatm
 
 import sys
 from collections.abc import Iterator
+from itertools import chain
 
 import jax
 import numpy as np
@@ -55,7 +56,8 @@ def own() -> Iterator[tuple[str, Problem]]:
     rng = np.random.default_rng(1)
     x, y = rng.choice([-1.0, 1.0], size=(N, 30)), rng.choice([-1.0, 1.0], N)
     made = {"TwoLayer": networks.TwoLayer(), "MLP 3": networks.MLP(3), "SimLN": networks.SimLN(1.0),
-            "SimBN": networks.SimBN(x), "LayerNorm": networks.LayerNorm(), "BatchNorm": networks.BatchNorm(x)}  # fmt: skip
+            "SimBN": networks.SimBN(x), "LayerNorm": networks.LayerNorm(),
+            "BatchNorm": networks.BatchNorm(x)}  # fmt: skip
     for name, network in made.items():
         for width in (100, 500):
             params = network.init(30, width, rng, np.float32)
@@ -95,15 +97,12 @@ def errors(problem: Problem, treatment) -> tuple[float, float]:
 
 
 def main(pattern: str) -> int:
-    problems = [
-        (name, lambda net=net, d=d, loss=loss: build(net, d, loss).train) for name, net, d, loss in architectures()
-    ]
-    problems += [(name, lambda p=p: p) for name, p in own()]
+    large = ((name, lambda built=built: build(*built).train) for name, *built in architectures())
     bad = 0
-    for name, made in problems:
+    for name, make in chain(large, ((name, lambda p=p: p) for name, p in own())):
         if pattern not in name:
             continue
-        problem = made()
+        problem = make()
         for treatment in TREATMENTS:
             # A network that carries its training inputs has no statistics of chunks of others to compare.
             if isinstance(problem.predict, OwnStatistics) and not isinstance(treatment, FullBatch):
