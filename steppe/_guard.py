@@ -9,6 +9,7 @@ import functools
 import inspect
 import math
 import os
+import re
 import sys
 import sysconfig
 import types
@@ -38,8 +39,8 @@ def exported(module: str) -> Callable[[], list[str]]:
                 continue
             if inspect.isfunction(value):
                 guarded = guard(value)
-                guarded.__module__ = home.__name__  # where pickle finds it
                 setattr(home, name, guarded)
+                setattr(sys.modules[value.__module__], value.__name__, guarded)  # where pickle finds it
             elif inspect.isclass(value) and inspect.isfunction(vars(value).get("__init__")) and _is_plain(value):
                 value.__init__ = guard(vars(value)["__init__"])
     return _exports.exported(module)
@@ -75,7 +76,7 @@ def explain(function: Callable[..., Any], args: Any, kwargs: Any, error: Excepti
         given = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError:
         raise error from None  # arguments are missing or unknown: Python names them
-    remedy = f"See help({function.__module__}.{function.__qualname__})."
+    remedy = f"See help({re.sub(r'[.]_[^.]*', '', function.__module__)}.{function.__qualname__})."
     hints = _hints(function)
     given.pop("self", None)
     for name, value in given.items():
