@@ -42,7 +42,7 @@ def exported(module: str) -> Callable[[], list[str]]:
                 setattr(home, name, guarded)
                 setattr(sys.modules[value.__module__], value.__name__, guarded)  # where pickle finds it
             elif inspect.isclass(value) and inspect.isfunction(vars(value).get("__init__")) and _is_plain(value):
-                value.__init__ = guard(vars(value)["__init__"])
+                type.__setattr__(value, "__init__", guard(vars(value)["__init__"]))
     return _exports.exported(module)
 
 

@@ -22,7 +22,7 @@ def traced(function: Callable[..., Any], *args: Any) -> core.ClosedJaxpr:
 
 def _traced(function: Callable[..., Any], *args: Any) -> tuple[core.ClosedJaxpr, Any]:
     # A new function for every call: JAX caches the equations of a function it has seen.
-    return jax.make_jaxpr(lambda *args: function(*args), return_shape=True)(*args)  # type: ignore[no-any-return]
+    return jax.make_jaxpr(lambda *args: function(*args), return_shape=True)(*args)
 
 
 def shaped(shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:

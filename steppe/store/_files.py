@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from steppe.store._spec import StoreError, address_of, dumps
+from steppe.store._spec import StoreError as StoreError  # noqa: PLC0414  # beside the errors of files
+from steppe.store._spec import address_of, dumps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
