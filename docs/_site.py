@@ -97,9 +97,26 @@ def _paragraph(text):
 
 def _escaped(text):
     """Text with `code` as a literal and nothing else that reStructuredText would read as markup."""
-    parts = re.split(r"(`[^`]+`)", text)
-    marked = [f"`{part}`" if part.startswith("`") else re.sub(r"([*|_\\`])", r"\\\1", part) for part in parts]
-    return re.sub(r"^([-+•]|\w+[.)])(\s)", r"\\\1\2", "".join(marked))
+    text = re.sub(r"(`[^`]+`)(?=\w)", r"\1\\ ", text)  # a literal ends before a space, a mark or this empty escape
+    parts = re.split(r"(`[^`]+`(?:\\ )?)", text)
+    marked = [
+        re.sub(r"`([^`]+)`", r"``\1``", part) if part.startswith("`") else re.sub(r"([*|_\\`])", r"\\\1", part)
+        for part in parts
+    ]
+    text = "".join(marked)
+    return re.sub(r"^([-+•]|\w+[.)])(\s)", r"\\\1\2", text)
+
+
+def explorables(app, docname, source):
+    """Links to the explorable pages in the package lead to their copies on the site."""
+    link = r"\[([^\]]+)\]\(\.\./steppe/report/static/explore/([\w.]+)\)"
+    source[0] = re.sub(link, r'<a href="explore/\2">\1</a>', source[0])
+
+
+def copy_explorables(app, error):
+    if error is None and app.builder.format == "html":
+        target = Path(app.outdir) / "explore"
+        shutil.copytree(DOCS.parent / "steppe/report/static/explore", target, dirs_exist_ok=True)
 
 
 def _get_sg_image_scraper():
