@@ -12,9 +12,7 @@ from jax import Array
 from jax.extend import core
 from jax.typing import ArrayLike
 
-from steppe._same import bodies as bodies
-from steppe._same import shaped as shaped
-from steppe._same import traced as traced
+from steppe._same import bodies, traced
 
 Equation = Any
 # The outputs of an equation for given inputs: `evaluate`, or a replacement of it.
