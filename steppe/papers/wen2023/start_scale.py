@@ -106,8 +106,8 @@ start_scale = PAPER.figure(
     "start-scale",
     "question 2: test accuracy of 1-SAM against the scale of the first layer at the start",
     runs={
-        "smoke": _grid((0.01, 1.0), 2_000, dict.fromkeys(("bias", "simplified LayerNorm"), {60: 3}), test=4_000),
-        "laptop": _grid(_SCALES, 20_000, dict.fromkeys(_COLOURS, {100: 3})),
+        "smoke": _grid((0.01, 1.0), 2_000, {"bias": {60: 3}, "simplified LayerNorm": {60: 3}}, test=4_000),
+        "laptop": _grid(_SCALES, 20_000, {name: {100: 3} for name in _COLOURS}),
         "paper": _grid(_SCALES, 100_000, _PAPER_SEEDS),
     },
     show=Shown(start_scale_numbers, panels),

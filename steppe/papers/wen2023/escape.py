@@ -1,0 +1,181 @@
+"""Does 1-SAM leave a flattest net? From the one that memorises and from the one that generalises, at many ρ/‖W₁‖.
+
+Both have 100 neurons and the least trace; a net of four is split into 25 copies. `sharing` of `recorded` says on which
+share of the examples a neuron fires: 1/100 in the first, about ¼ in the second. A run has left its start once its
+sharing has crossed their geometric mean.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Literal
+
+from steppe.experiments import Experiment, Shown
+from steppe.figures import panels, series
+from steppe.papers.wen2023._paper import PAPER
+from steppe.store import Checkpoint, Computed
+
+
+@dataclass(frozen=True)
+class Escape(Experiment, kind="wen2023/escape"):
+    """1-SAM from a flattest net on P_xor, with ρ = `radius` · ‖(W₁, b₁)‖.
+
+    The start has noise of `noise` times the root mean square of each parameter array: at an exact interpolator every
+    gradient is 0, and SAM rests. With LayerNorm ‖(W₁, b₁)‖ is held at 10, as in figure 6b.
+    """
+
+    network: Literal["bias", "sim-ln"]
+    start: Literal["memorising", "generalising"]
+    radius: float
+    seed: int = 0
+    d: int = 30
+    n: int = 100
+    epochs: int = 3_000
+    lr: float = 0.01
+    noise: float = 1e-3
+    precision: Literal["float32", "float64"] = "float32"
+
+    def run(self, checkpoint: Checkpoint | None, progress: Callable[[Any], None] | None) -> Computed:
+        import numpy as np
+
+        from steppe import data, losses, measures, networks, until, when
+        from steppe.dynamics import SAM, Projected, run
+        from steppe.papers.wen2023 import recorded
+        from steppe.problem import Problem
+
+        split = data.xor(self.d, self.n, test=10_000, replace=False, key=np.random.default_rng([self.seed, 0]))
+        params = flattest(self.network, self.start, split.x, split.y)
+        rng = np.random.default_rng([self.seed, 1])
+        for name, a in params.items():
+            scale = self.noise * np.sqrt(np.mean(a**2))
+            params[name] = (a + scale * rng.standard_normal(a.shape)).astype(self.precision)
+        network = networks.TwoLayer() if self.network == "bias" else networks.SimLN(_EPS)
+        problem = Problem(network, params, split.x, split.y, losses.mse)
+        test = problem.on(split.x_test, split.y_test)
+        length = math.sqrt(sum(float(np.sum(params[name].astype(float) ** 2)) for name in ("W1", "b1")))
+        step: Any = SAM(self.lr, self.radius * length)
+        if self.network == "sim-ln":
+            step = Projected(step, {"W1", "b1"}, length)
+        done = run(
+            problem,
+            step,
+            stop=until.epochs(self.epochs),
+            record={
+                "train_loss": measures.loss,
+                "test_accuracy": lambda p, w: measures.accuracy(test, w),
+                "trace": measures.trace,
+                "sharing": recorded.sharing,
+            },
+            when=when.logarithmic(per_decade=8, in_epochs=True),
+            progress=progress,
+            checkpoint=checkpoint,
+            key=self.seed,
+        )
+        final = {name: column[-1].item() for name, column in done.records.items()}
+        return Computed(done.records, {}, {"outcome": done.outcome, "final": final})
+
+
+_EPS = 1e-5
+
+
+def flattest(network: str, start: str, x: Any, y: Any) -> dict[str, Any]:
+    """The flattest net of that kind on x and y with one neuron for each example. With LayerNorm ‖(W₁, b₁)‖ = 10."""
+    import numpy as np
+
+    from steppe.flattening import memorising
+    from steppe.papers.wen2023.theory import generalising
+
+    normalised = network == "sim-ln"
+    if start == "memorising":
+        return _scaled(memorising.sim_ln(x, y, _EPS)) if normalised else memorising.two_layer(x, y)
+    d, copies = x.shape[1], len(y) // 4
+    params = generalising.sim_ln_xor(d, _EPS) if normalised else generalising.xor(d)
+    # Copies with weights divided by √k on both sides have the same output and the same trace; a normalised layer keeps
+    # its length, and the gradient of W₂ its own.
+    split = {name: np.repeat(a, copies, axis=0) / np.sqrt(copies) for name, a in params.items()}
+    return _scaled(split) if normalised else split
+
+
+def _scaled(params: dict[str, Any]) -> dict[str, Any]:
+    import numpy as np
+
+    factor = 10 / np.sqrt(np.sum(params["W1"] ** 2) + np.sum(params["b1"] ** 2))
+    return params | {name: factor * params[name] for name in ("W1", "b1")}
+
+
+def left(e: Any) -> float | None:
+    """The first recorded epoch at which the sharing is on the other side of √(1/n · ¼); None if it never is. A run that
+    diverged has not left for another minimum."""
+    middle, memorises = math.sqrt(0.25 / e.spec["n"]), e.spec["start"] == "memorising"
+    for epoch, sharing in zip(e.curves["epoch"], e.curves["sharing"], strict=True):
+        if (sharing > middle) is memorises:
+            return float(epoch)
+    return None
+
+
+_RADII = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
+_LABELS = {
+    ("bias", "memorising"): ("bias, from memorising", "red"),
+    ("sim-ln", "memorising"): ("LayerNorm, from memorising", "blue"),
+    ("bias", "generalising"): ("bias, from generalising", "orange"),
+    ("sim-ln", "generalising"): ("LayerNorm, from generalising", "sky"),
+}
+
+
+def _runs(radii: Sequence[float], seeds: int, **rest: Any) -> tuple[Escape, ...]:
+    return tuple(
+        Escape(network, start, radius, seed=seed, **rest)
+        for seed in range(seeds)
+        for network, start in _LABELS
+        for radius in radii
+    )  # type: ignore[arg-type]
+
+
+def by_start(runs: Sequence[Any]) -> dict[tuple[str, str], dict[float, list[Any]]]:
+    found: dict[tuple[str, str], dict[float, list[Any]]] = {}
+    for e in runs:
+        found.setdefault((e.spec["network"], e.spec["start"]), {}).setdefault(e.spec["radius"], []).append(e)
+    return found
+
+
+def _rate(e: Any) -> float:
+    """One over the epoch of escape; 0 for a run that stayed."""
+    epoch = left(e)
+    return 0.0 if epoch is None else 1 / max(epoch, 1.0)
+
+
+def escape_numbers(runs: Sequence[Any]) -> dict[str, Any]:
+    """Diverged runs are crosses. A run that stayed is drawn below the slowest rate that could have been seen."""
+    by, floor = by_start(runs), 0.5 / runs[0].spec["epochs"]
+    rates, accuracies = [], []
+    for key, (label, colour) in _LABELS.items():
+        every = [e for found in by[key].values() for e in found]
+        for kind, diverged in (("points", False), ("crosses", True)):
+            chosen = [e for e in every if (e.result["outcome"] == "diverged") is diverged]
+            x = [e.spec["radius"] for e in chosen]
+            rates.append(series(x, [max(_rate(e), floor) for e in chosen], kind, colour))
+            accuracies.append(series(x, [e.result["final"]["test_accuracy"] for e in chosen], kind, colour))
+        stable = {
+            r: found for r, found in sorted(by[key].items()) if all(e.result["outcome"] != "diverged" for e in found)
+        }
+        middle = [max(median(map(_rate, found)), floor) for found in stable.values()]
+        rates.append(series(list(stable), middle, "line", colour, label))
+        ends = [median(e.result["final"]["test_accuracy"] for e in found) for found in stable.values()]
+        accuracies.append(series(list(stable), ends, "line", colour))
+    radius = "ρ over the norm of the first layer"
+    return {
+        "title": "Escape of 1-SAM from flattest nets (stayed: drawn at the bottom; crosses: diverged)",
+        "panels": [
+            {"x": radius, "y": "rate of escape (1/epochs)", "log": "xy", "series": rates},
+            {"x": radius, "y": "test accuracy at the end", "log": "x", "series": accuracies},
+        ],
+    }
+
+
+escape = PAPER.figure(
+    "escape",
+    "escape of 1-SAM from flattest nets that memorise or generalise",
+    runs={"smoke": _runs((1e-3, 0.3), 1, epochs=300), "paper": _runs(_RADII, 5)},
+    show=Shown(escape_numbers, panels),
+)
