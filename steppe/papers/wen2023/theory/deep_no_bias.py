@@ -1,8 +1,8 @@
 """Flattest nets of depth D ≥ 3 without bias, that memorise or generalise: what wen2023 leaves open (section 6).
 
 ‖∇f(x)‖² ≥ D |f|^{2(D−1)/D} ‖x‖^{2/D} holds as with bias (`bounds.deep_no_bias`). It is an equality where, in each
-layer, the gradient of f with respect to the activations is parallel to them, and every activation is q = (|f|/‖x‖)^{1/D}
-times as long as the one before. A first layer of rows ±q v/√K, v from K orthonormal bases, makes ‖a₁‖ = q‖x‖ for all x.
+layer, the gradient of f with respect to the activations is parallel to them, and every activation is q times as long as
+the one before, q = (|f|/‖x‖)^{1/D}. A first layer of rows ±q v/√K, v from K orthonormal bases, makes ‖a₁‖ = q‖x‖.
 Row i of W₂ is then q a₁(xᵢ)/‖a₁(xᵢ)‖ on the neurons that fire at xᵢ and negative on all others: it fires at xᵢ alone,
 because any other point of the training set excites one of these.
 """
