@@ -40,7 +40,8 @@ def flattest_without_bias(build: Any, *, error: float) -> Finding:
 
 @PAPER.claim(
     "deep-no-bias-memorises", "Section 6",
-    "From three layers on, a net without bias that is wrong on every unseen point has the least trace.", "excess over the bound 0, error 1 on unseen corners",
+    "From three layers on, a net without bias that is wrong on every unseen point has the least trace.",
+    "excess over the bound 0, error 1 on unseen corners",
     control="tests/papers/wen2023/test_deep_no_bias.py::test_the_check_tells_the_two_nets_apart",
 )  # fmt: skip
 def memorises() -> Finding:
