@@ -1,8 +1,8 @@
 """Does 1-SAM leave a flattest net? From the one that memorises and from the one that generalises, at many ρ/‖W₁‖.
 
-Both have 100 neurons and the least trace; a net of four is split into 25 copies. `sharing` of `recorded` says on which
-share of the examples a neuron fires: 1/100 in the first, about ¼ in the second. A run has left its start once its
-sharing has crossed their geometric mean.
+Both have 100 neurons and the least trace; a net of four is split into 25 copies. Besides, there are 100 spare neurons,
+small and with W₂ = 0. `sharing` of `recorded` says on which share of the examples a neuron fires: 1/100 in the first,
+about ¼ in the second. A run has left its start once its sharing has crossed their geometric mean.
 """
 
 import math
@@ -22,7 +22,8 @@ class Escape(Experiment, kind="wen2023/escape"):
     """1-SAM from a flattest net on P_xor, with ρ = `radius` · ‖(W₁, b₁)‖.
 
     The start has noise of `noise` times the root mean square of each parameter array: at an exact interpolator every
-    gradient is 0, and SAM rests. With LayerNorm ‖(W₁, b₁)‖ is held at 10, as in figure 6b.
+    gradient is 0, and SAM rests. The first layer of the `spare` neurons, with entries as those at the start of a
+    training, has `spare_norm` of the norm of the others. With LayerNorm ‖(W₁, b₁)‖ is held at its value, 10.
     """
 
     network: Literal["bias", "sim-ln"]
@@ -33,7 +34,9 @@ class Escape(Experiment, kind="wen2023/escape"):
     n: int = 100
     epochs: int = 3_000
     lr: float = 0.01
-    noise: float = 1e-3
+    noise: float = 1e-4
+    spare: int = 100
+    spare_norm: float = 1e-6
     precision: Literal["float32", "float64"] = "float32"
 
     def run(self, checkpoint: Checkpoint | None, progress: Callable[[Any], None] | None) -> Computed:
@@ -47,13 +50,19 @@ class Escape(Experiment, kind="wen2023/escape"):
         split = data.xor(self.d, self.n, test=10_000, replace=False, key=np.random.default_rng([self.seed, 0]))
         params = flattest(self.network, self.start, split.x, split.y)
         rng = np.random.default_rng([self.seed, 1])
-        for name, a in params.items():
-            scale = self.noise * np.sqrt(np.mean(a**2))
-            params[name] = (a + scale * rng.standard_normal(a.shape)).astype(self.precision)
+        params = {
+            name: a + self.noise * np.sqrt(np.mean(a**2)) * rng.standard_normal(a.shape) for name, a in params.items()
+        }
+        length = _norm(params)
+        spare = networks.TwoLayer().init(self.d, max(self.spare, 1), rng, np.float64)
+        scale = self.spare_norm * length / _norm(spare)
+        for name, factor in {"W1": scale, "b1": scale, "W2": 0.0}.items():
+            params[name] = np.concatenate([params[name], factor * spare[name][: self.spare]])
+        params = {name: a.astype(self.precision) for name, a in params.items()}
         network = networks.TwoLayer() if self.network == "bias" else networks.SimLN(_EPS)
         problem = Problem(network, params, split.x, split.y, losses.mse)
         test = problem.on(split.x_test, split.y_test)
-        length = math.sqrt(sum(float(np.sum(params[name].astype(float) ** 2)) for name in ("W1", "b1")))
+        length = _norm(params)
         step: Any = SAM(self.lr, self.radius * length)
         if self.network == "sim-ln":
             step = Projected(step, {"W1", "b1"}, length)
@@ -64,7 +73,7 @@ class Escape(Experiment, kind="wen2023/escape"):
             record={
                 "train_loss": measures.loss,
                 "test_accuracy": lambda p, w: measures.accuracy(test, w),
-                "trace": measures.trace,
+                "trace": lambda p, w: measures.trace(p, w).parts["gauss_newton"].value,
                 "sharing": recorded.sharing,
             },
             when=when.logarithmic(per_decade=8, in_epochs=True),
@@ -97,10 +106,12 @@ def flattest(network: str, start: str, x: Any, y: Any) -> dict[str, Any]:
     return _scaled(split) if normalised else split
 
 
-def _scaled(params: dict[str, Any]) -> dict[str, Any]:
-    import numpy as np
+def _norm(params: dict[str, Any]) -> float:
+    return math.sqrt(sum(float((params[name].astype(float) ** 2).sum()) for name in ("W1", "b1")))
 
-    factor = 10 / np.sqrt(np.sum(params["W1"] ** 2) + np.sum(params["b1"] ** 2))
+
+def _scaled(params: dict[str, Any]) -> dict[str, Any]:
+    factor = 10 / _norm(params)
     return params | {name: factor * params[name] for name in ("W1", "b1")}
 
 
