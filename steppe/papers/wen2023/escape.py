@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
-from steppe.experiments import Experiment, Shown
+from steppe.experiments import Experiment, Finding, Shown
 from steppe.figures import panels, series
 from steppe.papers.wen2023._paper import PAPER
 from steppe.store import Checkpoint, Computed
@@ -120,7 +120,7 @@ def left(e: Any) -> float | None:
     diverged has not left for another minimum."""
     middle, memorises = math.sqrt(0.25 / e.spec["n"]), e.spec["start"] == "memorising"
     for epoch, sharing in zip(e.curves["epoch"], e.curves["sharing"], strict=True):
-        if (sharing > middle) is memorises:
+        if bool(sharing > middle) == memorises:
             return float(epoch)
     return None
 
@@ -187,6 +187,41 @@ def escape_numbers(runs: Sequence[Any]) -> dict[str, Any]:
 escape = PAPER.figure(
     "escape",
     "escape of 1-SAM from flattest nets that memorise or generalise",
-    runs={"smoke": _runs((1e-3, 0.3), 1, epochs=300), "paper": _runs(_RADII, 5)},
+    runs={"smoke": _runs((1e-3,), 1, epochs=200), "paper": _runs(_RADII, 5)},
     show=Shown(escape_numbers, panels),
 )
+
+
+@PAPER.claim(
+    "escape-layer-norm", "Question 2",
+    "With LayerNorm 1-SAM leaves the flattest net that memorises at every ρ tried, and never the one that generalises.",
+    "share of runs that left: 1 from the first, 0 from the second", needs=(escape,),
+    control="tests/papers/wen2023/test_minimisers.py::test_escape",
+)  # fmt: skip
+def layer_norm_leaves(runs: Sequence[Any]) -> Finding:
+    return _shares_that_left(runs, "sim-ln", 1.0)
+
+
+@PAPER.claim(
+    "escape-bias", "Question 2",
+    "With bias 1-SAM leaves neither the flattest net that memorises nor the one that generalises, at any ρ for which "
+    "it is stable.", "share of stable runs that left: 0 from both, with 2 stable radii or more (smaller runs: 1)",
+    needs=(escape,), control="tests/papers/wen2023/test_minimisers.py::test_escape",
+)  # fmt: skip
+def bias_stays(runs: Sequence[Any]) -> Finding:
+    return _shares_that_left(runs, "bias", 0.0)
+
+
+def _shares_that_left(runs: Sequence[Any], network: str, expected: float) -> Finding:
+    """The share of stable runs that left the net that memorises; none may leave the one that generalises."""
+    by, shares, listed = by_start(runs), {}, []
+    enough = True
+    for start in ("memorising", "generalising"):
+        radii = by[network, start]
+        stable = {r: found for r, found in radii.items() if all(e.result["outcome"] != "diverged" for e in found)}
+        chosen = [e for found in stable.values() for e in found]
+        shares[start] = sum(left(e) is not None for e in chosen) / len(chosen) if chosen else float("nan")
+        enough &= len(stable) >= min(2, len(radii))
+        listed.append(f"{start}: {shares[start]:.0%} of {len(chosen)}, ρ/‖W₁‖ up to {max(stable, default=0):g}")
+    holds = enough and shares["memorising"] == expected and shares["generalising"] == 0
+    return Finding(shares["memorising"], holds, "; ".join(listed))

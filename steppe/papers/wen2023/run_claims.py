@@ -13,7 +13,7 @@ PERFECT, NEARLY = 0.999, 0.9
 _PAPER_WIDTH = 500
 # Every curve that fluctuates ends below its peak: these falls are beyond fluctuations. A share of 10,000 test points
 # has a standard error of at most 0.005.
-_LESS, _WORSE = 0.5, 0.05
+_LESS, _WORSE = 0.25, 0.03
 _SET_LATER = "limit set after our runs were seen"
 _CONTROLS = "tests/papers/wen2023/test_run_claims.py"
 

@@ -294,7 +294,7 @@ def farthest(x: Any, kappa: float) -> float:
     "thm3.2-weighted", "Theorem 3.2, weighted",
     "On a complete training set a Sim-BN net that interpolates with a trace κ above the infimum has "
     "Σⱼ |γⱼW₂ⱼ|(1 − 2ψⱼ) ≤ κ/4, ψⱼ = |⟨y aⱼ⟩|/⟨aⱼ²⟩^½ ≤ ½ with equality only for W₁ⱼ[3:] = 0.",
-    "largest left side over right ≤ 1",
+    "largest left side over right ≤ 1, and ψ ≤ ½ for all neurons",
     control="tests/papers/wen2023/test_controls.py::test_weighted_theorem_needs_a_complete_training_set",
 )  # fmt: skip
 def weighted() -> Finding:
@@ -302,7 +302,17 @@ def weighted() -> Finding:
     data = steppe.data.complete(4, key=0)
     nets = [fitted_sim_bn(data.x, seed) for seed in range(2)] + [cancelling_pair(4, size) for size in (1.0, 0.01)]
     ratios = [weighted_ratio(params, data.x) for params in nets]
-    return Finding(max(ratios), max(ratios) <= 1 + explicit.ROUNDING, f"{len(nets)} nets on {len(data.x)} points")
+    W, most = np.random.default_rng(0).normal(size=(_DIRECTIONS, 5)), 0.5 + explicit.ROUNDING
+    largest = float(max(psi(W[:, :4], W[:, 4], data.x).max(), *(psi(p["W1"], p["b1"], data.x).max() for p in nets)))
+    detail = f"{len(nets)} nets on {len(data.x)} points; ψ at most {largest:.6f}, {_DIRECTIONS:,} random neurons too"
+    return Finding(max(ratios), max(ratios) <= 1 + explicit.ROUNDING and largest <= most, detail)
+
+
+def psi(W1: Any, b1: Any, x: Any) -> Any:
+    """|⟨y aⱼ⟩|/⟨aⱼ²⟩^½ of each neuron that fires, y = x₁x₂."""
+    a = np.maximum(x @ W1.T + b1[None], 0)
+    a = a[:, (a > 0).any(axis=0)]
+    return np.abs(x[:, 0] * x[:, 1] @ a) / len(x) / np.sqrt(np.mean(a**2, axis=0))
 
 
 def weighted_ratio(params: Any, x: Any) -> float:
@@ -310,9 +320,8 @@ def weighted_ratio(params: Any, x: Any) -> float:
     y = x[:, 0] * x[:, 1]
     trace, loss = explicit.measured(params, x, y)
     assert loss < 1e-18, loss
-    a = np.maximum(x @ params["W1"].T + params["b1"][None], 0)
-    psi = np.abs(y @ a) / len(y) / np.sqrt(np.mean(a**2, axis=0))
-    return float(np.sum(np.abs(params["gamma"] * params["W2"]) * (1 - 2 * psi)) / ((trace - 8) / 4))
+    sizes = np.abs(params["gamma"] * params["W2"])
+    return float(np.sum(sizes * (1 - 2 * psi(params["W1"], params["b1"], x))) / ((trace - 8) / 4))
 
 
 def fitted_sim_bn(x: Any, seed: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from steppe.experiments import Finding, Shown
 from steppe.figures import panels
 from steppe.papers.wen2023._paper import PAPER
+from steppe.papers.wen2023.run_claims import NEARLY
 from steppe.papers.wen2023.training import Training, sam
 
 _COLOURS = {"bias": "red", "simplified LayerNorm": "blue", "no bias": "green", "bias, 3 layers": "orange",
@@ -31,6 +32,7 @@ PROPERTIES = ("path_norm", "feature_rank", "active_neurons", "sharing", "normali
 FLAT = 0.05
 # A run whose train loss stays above this did not fit its data; predicting 0 has a loss of 1.
 FIT = 0.1
+_CONTROLS = "tests/papers/wen2023/test_start_scale.py"
 
 
 def _grid(
@@ -122,7 +124,7 @@ def _excess(e: Any) -> float:
 @PAPER.claim(
     "question2-start-scale", "Question 2", "A bias net that starts with a small first layer generalises, equally flat.",
     f"share of wrong answers from a hundredth over that from 1 below ½ at every width, traces within {FLAT:.0%} "
-    "of the least (smaller nets: 25%)", needs=(start_scale,),
+    "of the least (smaller nets: 25%)", needs=(start_scale,), control=_CONTROLS,
 )  # fmt: skip
 def start_decides(runs: Sequence[Any]) -> Finding:
     """The largest ratio over the widths, of medians over the seeds."""
@@ -141,7 +143,7 @@ def start_decides(runs: Sequence[Any]) -> Finding:
 @PAPER.claim(
     "question2-matched-start", "Question 2", "From the same small start a bias net generalises as well as a LayerNorm "
     "net.", "median accuracies from a hundredth, bias minus LayerNorm, at least −0.02 at every width",
-    needs=(start_scale,),
+    needs=(start_scale,), control=_CONTROLS,
 )  # fmt: skip
 def equal_from_a_small_start(runs: Sequence[Any]) -> Finding:
     """The smallest difference of median accuracies over the widths."""
@@ -156,27 +158,61 @@ def equal_from_a_small_start(runs: Sequence[Any]) -> Finding:
     return Finding(min(gaps), min(gaps) >= -0.02, "; ".join(listed))
 
 
+def matched(runs: Sequence[Any]) -> list[tuple[list[Any], list[Any]]]:
+    """The runs of bias and of LayerNorm nets of one width and start scale, where all of them fit."""
+    by = cells(runs)
+    pairs = [(found, by[w, "simplified LayerNorm", s]) for (w, kind, s), found in by.items() if kind == "bias"]
+    return [pair for pair in pairs if all(e.result["final"]["train_loss"] < FIT for found in pair for e in found)]
+
+
 def separated(runs: Sequence[Any], name: str) -> list[bool]:
-    """For every width and start scale: whether the seeds of bias and LayerNorm nets have disjoint ranges of a property,
-    in the order that most of these cells have."""
-    by, orders = cells(runs), []
-    for width, architecture, scale in by:
-        if architecture == "bias":
-            two, three = (
-                [e.result["final"][name] for e in by[width, kind, scale]] for kind in ("bias", "simplified LayerNorm")
-            )
-            orders.append(1 if min(two) > max(three) else -1 if max(two) < min(three) else 0)
+    """For every matched pair: whether the seeds of bias and LayerNorm nets have disjoint ranges of a property, in the
+    order that most of these pairs have."""
+    orders = []
+    for pair in matched(runs):
+        two, three = ([e.result["final"][name] for e in found] for found in pair)
+        orders.append(1 if min(two) > max(three) else -1 if max(two) < min(three) else 0)
     direction = 1 if sum(orders) >= 0 else -1
     return [order == direction for order in orders]
 
 
 @PAPER.claim(
-    "question2-separates", "Question 2", "None of five recorded properties separates bias from LayerNorm nets at every "
-    "start scale and width.", "largest share of cells with disjoint ranges over the seeds, in one order, below 1",
-    needs=(start_scale,),
+    "question2-separates", "Question 2",
+    "None of five recorded properties separates bias from LayerNorm nets at every start scale and width.",
+    "largest share of matched pairs with disjoint ranges over the seeds, in one order, below 1",
+    needs=(start_scale,), control=_CONTROLS,
 )  # fmt: skip
 def no_property_separates(runs: Sequence[Any]) -> Finding:
-    """The largest share of cells that one property separates; cells whose nets did not fit count as well."""
+    """The largest share of pairs that one property separates; pairs of which a net did not fit are left out."""
     shares = {name: sum(cases) / len(cases) for name in PROPERTIES for cases in [separated(runs, name)]}
     listed = ", ".join(f"{name.replace('_', ' ')} {share:.0%}" for name, share in shares.items())
-    return Finding(max(shares.values()), max(shares.values()) < 1, f"cells separated: {listed}")
+    detail = f"{len(matched(runs))} matched pairs; separated: {listed}"
+    return Finding(max(shares.values()), max(shares.values()) < 1, detail)
+
+
+@PAPER.claim(
+    "question2-within", "Question 2",
+    "Within bias nets a small path norm tells the runs that generalise from those that do not, whatever their start.",
+    f"chance that a run below {NEARLY} has a larger path norm than one above: at least 0.9",
+    needs=(start_scale,), control=_CONTROLS,
+)  # fmt: skip
+def path_norm_within_bias(runs: Sequence[Any]) -> Finding:
+    """Over all pairs of bias nets that fit. Together with LayerNorm nets the chance is in the detail."""
+    chances = {}
+    for kinds in (("bias",), ("bias", "simplified LayerNorm")):
+        pool = [
+            e for (_, kind, _), found in cells(runs).items() if kind in kinds for e in found
+            if e.result["final"]["train_loss"] < FIT
+        ]  # fmt: skip
+        norms = {
+            good: [
+                e.result["final"]["path_norm"] for e in pool if (e.result["final"]["test_accuracy"] >= NEARLY) is good
+            ]
+            for good in (True, False)
+        }
+        pairs = [(bad, good) for bad in norms[False] for good in norms[True]]
+        chances[kinds] = sum(bad > good for bad, good in pairs) / len(pairs) if pairs else float("nan")
+        if len(kinds) == 1:
+            detail = f"{len(norms[True])} runs above, {len(norms[False])} below"
+    alone, together = chances.values()
+    return Finding(alone, alone >= 0.9, f"{detail}; together with LayerNorm nets {together:.2f}")
