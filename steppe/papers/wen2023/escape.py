@@ -126,7 +126,7 @@ def left(e: Any) -> float | None:
 
 
 _RADII = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
-_LABELS = {
+_LABELS: dict[tuple[Literal["bias", "sim-ln"], Literal["memorising", "generalising"]], tuple[str, str]] = {
     ("bias", "memorising"): ("bias, from memorising", "red"),
     ("sim-ln", "memorising"): ("LayerNorm, from memorising", "blue"),
     ("bias", "generalising"): ("bias, from generalising", "orange"),
@@ -140,7 +140,7 @@ def _runs(radii: Sequence[float], seeds: int, **rest: Any) -> tuple[Escape, ...]
         for seed in range(seeds)
         for network, start in _LABELS
         for radius in radii
-    )  # type: ignore[arg-type]
+    )
 
 
 def by_start(runs: Sequence[Any]) -> dict[tuple[str, str], dict[float, list[Any]]]:

@@ -147,7 +147,7 @@ def _steps(e: Any) -> int:
 # finds the flattest net nearby.
 
 ALGORITHMS = {"1-SAM": "red", "1-SAM, bias decay first": "green", "1-SAM, first layer from a tenth": "blue"}
-DATA = {
+DATA: dict[str, dict[str, Any]] = {
     "P_xor, d = 30, n = 100": {},
     "P_xor, d = 20, n = 70": {"d": 20, "n": 70},
     "Gaussian mixture": {"data": "mixture"},
