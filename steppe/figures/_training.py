@@ -51,7 +51,7 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
     _trace_axis(bottom, [value for run in runs for value in run["trace"]])
     if numbers.get("bound") is not None:
         bottom.axhline(numbers["bound"], color=INK, linewidth=1.1, linestyle="--")
-        text = f"least of any net that fits exactly: {numbers['bound']:.2f}"
+        text = f"least for an exact fit: {numbers['bound']:.2f}"
         label = bottom.annotate(
             text, (0.01, numbers["bound"]), xycoords=("axes fraction", "data"), xytext=(0, 3),
             textcoords="offset points", color=INK, fontsize=8, va="bottom",

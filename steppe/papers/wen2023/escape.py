@@ -157,26 +157,32 @@ def _rate(e: Any) -> float:
 
 
 def escape_numbers(runs: Sequence[Any]) -> dict[str, Any]:
-    """Diverged runs are crosses. A run that stayed is drawn below the slowest rate that could have been seen."""
-    by, floor = by_start(runs), 0.5 / runs[0].spec["epochs"]
+    """Diverged runs are crosses. A run that stayed is drawn below the slowest rate that could have been seen. The four
+    series are set apart a little in both directions, where they would cover each other."""
+    by, epochs = by_start(runs), runs[0].spec["epochs"]
     rates, accuracies = [], []
-    for key, (label, colour) in _LABELS.items():
-        every = [e for found in by[key].values() for e in found]
+    for k, (key, (label, colour)) in enumerate(_LABELS.items()):
+        aside, floor = 1.07 ** (k - 1.5), 0.5 * 0.8**k / epochs
         for kind, diverged in (("points", False), ("crosses", True)):
-            chosen = [e for e in every if (e.result["outcome"] == "diverged") is diverged]
-            x = [e.spec["radius"] for e in chosen]
-            rates.append(series(x, [max(_rate(e), floor) for e in chosen], kind, colour))
+            chosen = [e for found in by[key].values() for e in found if (e.result["outcome"] == "diverged") is diverged]
+            x = [aside * e.spec["radius"] for e in chosen]
+            if not diverged:
+                rates.append(series(x, [max(0.9**k * _rate(e), floor) for e in chosen], kind, colour))
             accuracies.append(series(x, [e.result["final"]["test_accuracy"] for e in chosen], kind, colour))
         stable = {
             r: found for r, found in sorted(by[key].items()) if all(e.result["outcome"] != "diverged" for e in found)
         }
-        middle = [max(median(map(_rate, found)), floor) for found in stable.values()]
-        rates.append(series(list(stable), middle, "line", colour, label))
+        x = [aside * r for r in stable]
+        rates.append(
+            series(
+                x, [max(0.9**k * median(map(_rate, found)), floor) for found in stable.values()], "line", colour, label
+            )
+        )
         ends = [median(e.result["final"]["test_accuracy"] for e in found) for found in stable.values()]
-        accuracies.append(series(list(stable), ends, "line", colour))
+        accuracies.append(series(x, ends, "line", colour))
     radius = "ρ over the norm of the first layer"
     return {
-        "title": "Escape of 1-SAM from flattest nets (stayed: drawn at the bottom; crosses: diverged)",
+        "title": "Escape of 1-SAM from flattest nets (stayed: at the bottom; crosses on the right: diverged)",
         "panels": [
             {"x": radius, "y": "rate of escape (1/epochs)", "log": "xy", "series": rates},
             {"x": radius, "y": "test accuracy at the end", "log": "x", "series": accuracies},

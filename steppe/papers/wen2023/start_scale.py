@@ -88,7 +88,8 @@ def start_scale_numbers(runs: Sequence[Any]) -> dict[str, Any]:
 
 
 def _series(by: Mapping[tuple[int, str, float], list[Any]], width: int, column: str) -> Iterator[dict[str, Any]]:
-    """Each architecture's seeds as points, or crosses where the net did not fit, and the line of their medians."""
+    """Each architecture's seeds as points, and the line of their medians, where the nets fit. A net that did not is a
+    cross; it has no path norm to compare."""
     for name, colour in _COLOURS.items():
         found = {scale: runs for (w, kind, scale), runs in sorted(by.items()) if (w, kind) == (width, name)}
         if not found or column not in next(iter(found.values()))[0].result["final"]:
@@ -97,11 +98,12 @@ def _series(by: Mapping[tuple[int, str, float], list[Any]], width: int, column: 
             chosen = [
                 (s, e) for s, runs in found.items() for e in runs if (e.result["final"]["train_loss"] < FIT) is fits
             ]
-            if chosen:
+            if chosen and (fits or column == "test_accuracy"):
                 y = [e.result["final"][column] for _, e in chosen]
                 yield {"x": [s for s, _ in chosen], "y": y, "kind": kind, "colour": colour}
-        medians = [median(e.result["final"][column] for e in runs) for runs in found.values()]
-        yield {"x": list(found), "y": medians, "kind": "line", "colour": colour, "label": name}
+        whole = {s: runs for s, runs in found.items() if all(e.result["final"]["train_loss"] < FIT for e in runs)}
+        medians = [median(e.result["final"][column] for e in runs) for runs in whole.values()]
+        yield {"x": list(whole), "y": medians, "kind": "line", "colour": colour, "label": name}
 
 
 start_scale = PAPER.figure(
