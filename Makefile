@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: verify test setup lint types layers examples clean
+.PHONY: verify test setup lint types layers examples docs clean
 
 # The stamp is older than what it depends on exactly when the environment must be made again.
 $(VENV)/ready: pyproject.toml constraints.txt
@@ -14,7 +14,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/ready-all: $(VENV)/ready
-	$(PIP) -e '.[dev,torch,peers]'
+	$(PIP) -e '.[dev,torch,peers,docs]'
 	touch $@
 
 verify: $(VENV)/ready
@@ -39,6 +39,10 @@ layers: $(VENV)/ready-all
 
 examples: $(VENV)/ready
 	@set -e; for file in examples/*.py minimal.py; do echo "$$file"; $(BIN)/python $$file > /dev/null; done
+
+# The site, in build/site: every page, the API, and the gallery, whose examples run.
+docs: $(VENV)/ready-all
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 
 clean:
 	rm -rf build $(VENV)

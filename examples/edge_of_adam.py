@@ -1,4 +1,7 @@
-"""Adam trains at the edge of stability: its preconditioned sharpness rises to 38/lr and stays there.
+"""Adam trains at the edge of stability
+====================================
+
+Adam trains at the edge of stability: its preconditioned sharpness rises to 38/lr and stays there.
 
 Two lines of `steppe.torch.Monitor` watch a training loop of PyTorch. Draws what they saw, to the path in the first
 argument or to build/.

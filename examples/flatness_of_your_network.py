@@ -1,4 +1,7 @@
-"""The exact trace of the Hessian of your JAX network along training, with its Gauss-Newton and residual parts.
+"""The trace of your JAX network along training
+============================================
+
+The exact trace of the Hessian of your JAX network along training, with its Gauss-Newton and residual parts.
 
 Draws loss and trace against steps, to the path in the first argument or to build/.
 """

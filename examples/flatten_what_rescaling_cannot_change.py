@@ -1,4 +1,7 @@
-"""A rescaling of neurons can make sharpness anything (Dinh et al. 2017), but not its least value over rescalings.
+"""What rescaling cannot change
+============================
+
+A rescaling of neurons can make sharpness anything (Dinh et al. 2017), but not its least value over rescalings.
 
 Draws both for four networks, to the path in the first argument or to build/.
 """

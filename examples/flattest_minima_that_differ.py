@@ -1,4 +1,7 @@
-"""Two nets with the least trace there is: one has learned the rule, the other one only its training set (wen2023).
+"""Two flattest minima that differ
+===============================
+
+Two nets with the least trace there is: one has learned the rule, the other one only its training set (wen2023).
 
 Draws test accuracy against trace, to the path in the first argument or to build/.
 """

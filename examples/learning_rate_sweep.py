@@ -1,4 +1,7 @@
-"""Divergence is data: gradient descent at several learning rates around the limit 2/λ_max.
+"""Divergence is data: a sweep of learning rates
+=============================================
+
+Divergence is data: gradient descent at several learning rates around the limit 2/λ_max.
 
 Draws the losses against steps, to the path in the first argument or to build/.
 """

@@ -1,4 +1,7 @@
-"""The spectrum of a trained network: its density with an error band, and the sharpness with its interval.
+"""The spectrum of a trained network
+=================================
+
+The spectrum of a trained network: its density with an error band, and the sharpness with its interval.
 
 Draws them with the limit 2/η, to the path in the first argument or to build/.
 """

@@ -6,6 +6,7 @@ that writes a new `predict` for every run uses no program again, and each takes 
 
 import sys
 from collections.abc import Hashable
+from typing import Any
 
 # Kinds of problems between two clearings. Sharpness, trace and a run of a small network keep 15 MB together.
 KINDS = 32
@@ -35,15 +36,17 @@ def clear() -> None:
 
     _kinds.clear()
     _cleared += 1
-    compiled, filtered = type(jax.jit(abs)), type(eqx.filter_jit(abs))
+    compiled: Any = type(jax.jit(abs))
+    filtered: Any = type(eqx.filter_jit(abs))
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "steppe":
-            for value in list(vars(module).values()):
+            values: list[Any] = list(vars(module).values())
+            for value in values:
                 if isinstance(value, filtered):  # it keeps the function of jax.jit that it calls
                     value._cached.clear_cache()
                 elif isinstance(value, compiled):
-                    value.clear_cache()  # type: ignore[attr-defined]
+                    value.clear_cache()
                 elif name.startswith(_FACTS) and hasattr(value, "cache_clear"):
                     value.cache_clear()
     if _cleared * KINDS % ALL_KINDS == 0:
-        jax.clear_caches()
+        jax.clear_caches()  # type: ignore[no-untyped-call]

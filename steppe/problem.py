@@ -110,18 +110,20 @@ class Problem:
         self.__dict__.update(w0=w0, x=x, y=y, predict=predict, loss_function=loss, unravel=unravel)
 
     @classmethod
-    def of(cls, module: Any, x: Any, y: Any, loss: Loss) -> "Problem":
-        """The problem of an Equinox module, of (linen module, variables) or of an nnx module.
+    def of(cls, module: Any, x: Any, y: Any, loss: Loss, **arguments: Any) -> "Problem":
+        """The problem of an Equinox module, (Equinox module, state), (linen module, variables) or an nnx module.
 
-        Its parameters are the real arrays of an Equinox module, variables["params"] of linen, and the `Param`s of nnx;
-        running statistics are held fixed. A module of Equinox takes one example, as is usual there.
+        Its parameters are the real arrays of an Equinox module, variables["params"] of linen, and the `Param`s of nnx.
+        The mode of the module counts: batch normalisation uses the running statistics, or in training mode those of
+        the batch; nothing in the module changes. A module of Equinox takes one example, as is usual there. Further
+        `arguments` of its call, such as train=False, are passed on.
 
         >>> import equinox, steppe
         >>> module = equinox.nn.Linear(3, 1, key=jax.random.key(0))
         >>> Problem.of(module, jnp.ones((5, 3)), jnp.zeros((5, 1)), steppe.losses.mse).w0.size
         4
         """
-        predict, params = functional(module)
+        predict, params = functional(module, arguments)
         return cls(predict, params, x, y, loss)
 
     def tree_flatten(self) -> tuple[tuple[Array, Any, Array], tuple[Predict, Loss, Unravel]]:

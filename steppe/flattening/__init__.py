@@ -6,6 +6,7 @@ networks with one neuron for each training point.
 """
 
 from steppe._exports import exported as _exported
+from steppe.flattening import _jax as _jax  # it registers its kind of problem
 from steppe.flattening import memorising as memorising
 from steppe.flattening import separating as separating
 from steppe.flattening._flatten import Flattened as Flattened
@@ -17,6 +18,7 @@ from steppe.flattening._interpolator import features as features
 from steppe.flattening._interpolator import flattest_interpolator as flattest_interpolator
 from steppe.flattening._least_sharpness import Flattest as Flattest
 from steppe.flattening._least_sharpness import flattest as flattest
+from steppe.flattening._neurons import Layer as Layer
 from steppe.flattening._neurons import Neurons as Neurons
 from steppe.flattening._neurons import rescaled as rescaled
 from steppe.flattening._rescaling import OUTSIDE as OUTSIDE

@@ -11,10 +11,17 @@ and a run of another version.
 from steppe._exports import exported as _exported
 from steppe.store._checkpoint import Checkpoint as Checkpoint
 from steppe.store._files import StoreError as StoreError
+from steppe.store._files import disk_errors as disk_errors
+from steppe.store._index import Expected as Expected
+from steppe.store._index import expected_seconds as expected_seconds
+from steppe.store._index import indexed as indexed
 from steppe.store._spec import address as address
 from steppe.store._spec import canonical as canonical
 from steppe.store._store import Computed as Computed
 from steppe.store._store import Entry as Entry
+from steppe.store._store import HeldError as HeldError
 from steppe.store._store import Store as Store
+from steppe.store._transfer import adopt as adopt
+from steppe.store._transfer import files_of as files_of
 
 __dir__ = _exported(__name__)

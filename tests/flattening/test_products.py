@@ -17,8 +17,8 @@ from steppe.flattening._rescaling import compressed
 def form(name, seed=0):
     p = problem(name, seed)
     layers = steppe.flatten(p, p.w0, layers=LAYERS.get(name)).layers
-    A, _ = Arrays.of(p.unravel).exponents(layers)
-    return p, Rescaling(root(p, p.w0), A)
+    exponents, _ = Arrays.of(p).exponents(layers)
+    return p, Rescaling(root(p, p.w0), exponents.matrix())
 
 
 class Dense:
