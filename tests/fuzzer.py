@@ -357,8 +357,15 @@ OWN: dict[str, Callable[[], dict[str, Any]]] = {
     "steppe.when.When": dict, "steppe.when.steps": lambda: {"values": [1, 2]},
     "steppe.until.Stop": lambda: {"loss": 0.1},
 }  # fmt: skip
-# The checks themselves, whose rules are ours; names of types; networks, which are functions of JAX.
-NOT_CALLED = ("steppe.check.", "steppe.experiments.Scale", "steppe.outcome.Outcome", "steppe.networks.vit_")
+# The checks themselves, whose rules are ours; drawings of the numbers that a figure of a paper makes; names of types;
+# networks, which are functions of JAX.
+NOT_CALLED = (
+    "steppe.check.",
+    "steppe.figures.",
+    "steppe.experiments.Scale",
+    "steppe.outcome.Outcome",
+    "steppe.networks.vit_",
+)
 
 
 def labels() -> dict[str, Any]:

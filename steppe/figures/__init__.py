@@ -1,6 +1,6 @@
 """Numbers in, ink out: every figure is a function of plain JSON numbers."""
 
-from steppe._guard import exported as _exported
+from steppe._exports import exported as _exported
 from steppe.figures._diagonal import bifurcation as bifurcation
 from steppe.figures._diagonal import diagonal as diagonal
 from steppe.figures._diagonal import planes as planes
