@@ -1,6 +1,6 @@
 """What a paper is made of, and how its figures are reproduced and its claims verified."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.experiments._experiment import Experiment as Experiment
 from steppe.experiments._experiment import experiment as experiment
 from steppe.experiments._experiment import seeds as seeds

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from steppe.store._spec import StoreError as StoreError  # noqa: PLC0414  # beside the errors of files
 from steppe.store._spec import address_of, dumps
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ T = TypeVar("T")
 
 # A spec.json is a few kilobytes. More than this is no spec, and is not read into memory.
 _LARGEST_SPEC = 1 << 24
-
-
-class StoreError(RuntimeError):
-    """The store cannot be read or written. The message names the file and the remedy."""
 
 
 @contextlib.contextmanager

@@ -12,6 +12,10 @@ _DIGITS = 20  # hex digits of an address
 _ADDRESS = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
 
 
+class StoreError(RuntimeError):
+    """The store cannot be read or written. The message names the file and the remedy."""
+
+
 def canonical(spec: Any) -> dict[str, Any]:
     """The spec as plain JSON, with the name of its class as `kind`. Equal specs give equal JSON.
 
@@ -20,7 +24,7 @@ def canonical(spec: Any) -> dict[str, Any]:
     {'kind': 'Count', 'n': 5}
     """
     if not dataclasses.is_dataclass(spec) or isinstance(spec, type):
-        raise TypeError(f"spec must be a frozen dataclass; got {spec!r}. Describe the run with a dataclass.")
+        raise StoreError(f"spec must be a frozen dataclass; got {spec!r}. Describe the run with a dataclass.")
     kind = getattr(type(spec), "KIND", type(spec).__qualname__)
     return {"kind": kind} | json.loads(dumps(dataclasses.asdict(spec)))
 

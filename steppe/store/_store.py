@@ -108,6 +108,12 @@ class Store:
     """`get` reads a run; `compute` reads it or computes it. The folder is `root`, else STEPPE_STORE, else runs."""
 
     def __init__(self, root: str | os.PathLike[str] | None = None, *, checkpoint_seconds: float = 20.0):
+        if not (root is None or isinstance(root, str | os.PathLike)):
+            raise StoreError(f"root must be the path of a folder or None; got {root!r}. Pass for example 'runs'.")
+        seconds = checkpoint_seconds if isinstance(checkpoint_seconds, int | float) else -1.0
+        if not seconds >= 0:
+            remedy = "Pass for example 20.0."
+            raise StoreError(f"checkpoint_seconds must be a number ≥ 0; got {checkpoint_seconds!r}. {remedy}")
         self.root = Path(root or os.environ.get("STEPPE_STORE") or "runs")
         self.checkpoint_seconds = checkpoint_seconds
 

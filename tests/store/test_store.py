@@ -87,7 +87,7 @@ def test_addresses_are_equal_for_equal_specs_only(n, x, s):
 
 
 def test_a_spec_is_a_dataclass():
-    with pytest.raises(TypeError, match="frozen dataclass"):
+    with pytest.raises(StoreError, match="frozen dataclass"):
         address({"n": 1})
 
 
