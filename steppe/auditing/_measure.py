@@ -17,10 +17,11 @@ from steppe._random import Key, generator
 from steppe.auditing._edge import Edge, check_optimizer, edge_of
 from steppe.auditing._reading import checks
 from steppe.auditing._result import Audit, Block, Check, Origin, Row
-from steppe.auditing._steps import critical_step, rounded
+from steppe.auditing._steps import rounded
 from steppe.curvature import Product, backend, gauss_newton, hessian, residual
 from steppe.estimate import Accuracy, Estimate
 from steppe.linalg._probes import multiplier
+from steppe.measures._critical_step import critical_step
 from steppe.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -434,10 +435,9 @@ def _critical(work: Work) -> Rows:
     found = critical_step(
         rise, 1e-4 * (length or 1.0) / size, rtol=work.accuracy.rtol, rounding=16 * eps * abs(work.loss)
     )
-    middle = float(np.sqrt(found.below * found.above))
-    estimate = Estimate(2 / middle, 2 / found.above, 2 / found.below, 1.0, found.losses)
+    middle = 2 / found.estimate.value
     note = f"no learning rate up to {found.below:.3g} raises the loss along −∇L"
-    yield Row("critical_sharpness", "critical sharpness 2/η*", estimate, "search", unit="losses", note=note)
+    yield Row("critical_sharpness", "critical sharpness 2/η*", found.estimate, "search", unit="losses", note=note)
     steps = np.linspace(0.0, 1.5 * middle, 31)
     bend = float(g @ np.asarray(work.hessian(g), dtype=float))
     work.curves["along"] = {

@@ -5,7 +5,7 @@
 networks with one neuron for each training point.
 """
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.flattening import _jax as _jax  # it registers its kind of problem
 from steppe.flattening import memorising as memorising
 from steppe.flattening import separating as separating

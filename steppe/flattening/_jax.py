@@ -12,8 +12,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steppe import linalg
+from steppe._same import shaped, traced
 from steppe.curvature import gauss_newton, gram
-from steppe.curvature._equations import shaped, traced
 from steppe.curvature._increase import in_double
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import rank

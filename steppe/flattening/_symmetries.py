@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from steppe.curvature._equations import Equation, bodies, evaluate, walk
+from steppe._same import bodies
+from steppe.curvature._equations import Equation, evaluate, walk
 from steppe.flattening._scales import STILL, Groups, Held, Indices, Scaled, Scales, Token
 
 # A loop over layers is read layer by layer, if it has at most so many.
@@ -19,7 +20,7 @@ def scale_groups(closed: core.ClosedJaxpr, sizes: Sequence[tuple[int, ...]]) -> 
     """The scale groups of a function whose first inputs are arrays of parameters of these shapes, and the rest data.
 
     >>> import jax
-    >>> from steppe.curvature._equations import traced
+    >>> from steppe._same import traced
     >>> def network(V, W, x):
     ...     return V @ jax.nn.relu(W @ x)
     >>> shapes = ((1, 2), (2, 3))
