@@ -60,9 +60,11 @@ def page(
     body = "\n".join(
         [
             _summary(results, plots, version),
+            "<main>",
             _filters(papers, results),
             _attention(results),
             *sections,
+            "</main>",
             f'<script type="application/json" id="specs">{data}</script>',
             *(f"<script>{script}</script>" for script in scripts),
         ]

@@ -26,6 +26,9 @@ _FILES = {
     "vega-lite.min.js": "text/javascript",
     "vega-interpreter.js": "text/javascript",
 }
+_PAGES = ("diagonal", "relu", "rescaling", "xor")
+_EXPLORE = {"plot.js", "start.js", "explore.css"} | {f"{page}.{kind}" for page in _PAGES for kind in ("html", "js")}
+_KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -62,6 +65,12 @@ def app(store: "Store", *, hosts: frozenset[str] = frozenset(), token: str | Non
     async def packaged(request: Request) -> Response:
         name = request.path_params["name"]
         return static(name, _FILES[name]) if name in _FILES else PlainTextResponse("no such file", 404)
+
+    async def explore(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in _EXPLORE:
+            return PlainTextResponse("no such page", 404)
+        return static(f"explore/{name}", _KINDS[name.rpartition(".")[2]])
 
     async def runs(request: Request) -> Response:
         return Response(
@@ -121,6 +130,7 @@ def app(store: "Store", *, hosts: frozenset[str] = frozenset(), token: str | Non
         routes=[
             Route("/", index),
             Route("/static/{name}", packaged),
+            Route("/explore/{name}", explore),
             Route("/api/runs", runs),
             Route("/api/runs/{id}", run),
             Route("/api/runs/{id}/curves", curves),

@@ -50,7 +50,17 @@ def test_a_run_and_its_curves(client, store):
     assert (curves["step"][0], curves["step"][-1], curves["loss"][0], curves["loss"][-1]) == (0, 3 * MOST - 1, None, 0)
 
 
-@pytest.mark.parametrize("path", ["/", "/static/explorer.js", "/static/explorer.css", "/static/vega.min.js"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/explore/xor.html",
+        "/explore/plot.js",
+        "/static/explorer.js",
+        "/static/explorer.css",
+        "/static/vega.min.js",
+    ],
+)
 def test_pages_have_a_strict_policy_and_no_cors(client, path):
     answer = client.get(path, headers={"Origin": "http://evil.example"})
     assert answer.status_code == 200

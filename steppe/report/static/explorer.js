@@ -106,8 +106,7 @@
 
   // ---- the table: only the rows in view are in the page ---------------------------------------------------------
   function header() {
-    const cells = [document.createElement("th")];
-    cells[0].innerHTML = "<span hidden>choose</span>";
+    const cells = [document.createElement("td")];
     for (const name of columns()) {
       const cell = document.createElement("th"), button = document.createElement("button");
       cell.scope = "col";
@@ -251,7 +250,7 @@
   function config() {
     const line = dark.matches ? "#3a424b" : "#e4e4e4";
     return {
-      background: "transparent", font: "system-ui, sans-serif", view: { stroke: "transparent" }, text: { color: ink() },
+      aria: false, background: "transparent", font: "system-ui, sans-serif", view: { stroke: "transparent" }, text: { color: ink() },
       axis: { labelColor: ink(), titleColor: ink(), gridColor: line, domainColor: ink(), tickColor: ink(), titleFontWeight: "normal", labelOverlap: true },
       legend: { labelColor: ink(), titleColor: ink() },
     };

@@ -8,7 +8,7 @@
   function config() {
     const ink = dark.matches ? "#e6e9ed" : "#1d2126", line = dark.matches ? "#3a424b" : "#e4e4e4";
     return {
-      background: "transparent", font: "system-ui, sans-serif", view: { stroke: "transparent" },
+      aria: false, background: "transparent", font: "system-ui, sans-serif", view: { stroke: "transparent" },
       axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: ink, tickColor: ink, labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal" },
       legend: { labelColor: ink, labelFontSize: 11, symbolOpacity: 1 }, title: { color: ink, fontSize: 12, fontWeight: 600 }, text: { color: ink },
     };
