@@ -157,8 +157,11 @@ class Critical(Computing):
             if not quiet:
                 print_json(shown)
         else:
-            names = ("loss", "outcome", "initial_sharpness", "largest_sharpness", "critical_rate", "time", "gradients")
-            titles = ("loss", "flow", "s₀", "s_GF", "η_c = 2/s_GF", "flow time", "gradients")
+            names = (
+                "loss", "outcome", "initial_sharpness", "largest_sharpness", "critical_rate", "interval", "time",
+                "gradients",
+            )  # fmt: skip
+            titles = ("loss", "flow", "s₀", "s_GF", "η_c = 2/s_GF", "95% interval", "flow time", "gradients")
             print_table("", titles, [[_text(one[name]) for name in names] for one in shown])
             for name in ("fine_grid", "coarse_grid"):
                 print(f"\n{name.replace('_', ' ')}: " + " ".join(f"{lr:.4g}" for lr in shown[-1][name]))
@@ -173,7 +176,8 @@ def _shown(found: "tuple[Found, ...]") -> list[dict[str, Any]]:
     return [
         {
             "loss": c.loss, "outcome": c.outcome, "initial_sharpness": c.initial_sharpness,
-            "largest_sharpness": c.largest_sharpness, "critical_rate": c.rate, "time": c.time,
+            "largest_sharpness": c.largest_sharpness, "critical_rate": c.rate,
+            "interval": [c.eta_c.lower, c.eta_c.upper] if c.eta_c.converged else None, "time": c.time,
             "gradients": c.gradients, "fine_grid": c.fine_grid().tolist() if isfinite(c.rate) else [],
             "coarse_grid": c.coarse_grid().tolist() if isfinite(c.rate) else [],
         }
@@ -182,7 +186,9 @@ def _shown(found: "tuple[Found, ...]") -> list[dict[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, list):
+        return " to ".join(map(_text, value))
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 # The columns that are shown, with their names in a sweep's table; the last where there is a test set.
