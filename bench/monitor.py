@@ -21,11 +21,15 @@ OVERHEAD = 0.1
 
 def measure() -> list[Ratio]:
     """Seconds a step: forward, backward, optimiser, and what the monitor takes, its construction too."""
-    # Only a part of PyTorch tells: a folder named torch is a package as well.
-    if find_spec("torch") is None or find_spec("torch.autograd") is None:
+    if not has_torch():
         return []
     with _one_thread():
         return [row for name, steps in STEPS.items() for row in _rows(name, steps)]
+
+
+def has_torch() -> bool:
+    # Only a part of PyTorch tells: a folder named torch is a package as well.
+    return find_spec("torch") is not None and find_spec("torch.autograd") is not None
 
 
 def _rows(name: str, steps: int) -> list[Ratio]:

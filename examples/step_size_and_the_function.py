@@ -1,7 +1,7 @@
 """Larger steps, smoother functions
 ===================================
 
-A ReLU network of one input is trained to the same loss by three step sizes. The weighted roughness ∫|f″|g of the
+A ReLU network of one input is trained to the same loss by three step sizes. The weighted roughness ``∫|f″|g`` of the
 function obeys the bound 1/η − ½ of mulayoff2021. Draws the functions, to the path in the first argument or to build/.
 """
 

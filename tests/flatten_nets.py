@@ -187,6 +187,6 @@ def dense(p, w, bend=None):
 
 def rescaled(p, layers, w, seed):
     """w with random factors from 1e-3 to 1e3 for every neuron."""
-    A, widths = Arrays.of(p.unravel).exponents(layers)
+    exponents, widths = Arrays.of(p).exponents(layers)
     t = np.random.default_rng(seed).uniform(-np.log(1e3), np.log(1e3), sum(widths))
-    return jnp.asarray(np.asarray(w) * np.exp(A @ t))
+    return jnp.asarray(np.asarray(w) * exponents.factors(t))

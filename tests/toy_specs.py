@@ -1,7 +1,5 @@
 """A spec without science: counts to n, slowly if asked, and can be told to fail."""
 
-import os
-import signal
 import time
 from dataclasses import dataclass
 
@@ -61,17 +59,3 @@ class Deaf:
 
     def compute(self, checkpoint, progress=None):
         time.sleep(300)
-
-
-@dataclass(frozen=True)
-class Holding:
-    """Takes what its process shares with the others, and is killed."""
-
-    seed: int = 0
-
-    def compute(self, checkpoint, progress=None):
-        from steppe.sweep._engine import _worker
-
-        _worker["news"]._wlock.acquire()
-        _worker["cancelled"]._cond.acquire()
-        os.kill(os.getpid(), signal.SIGKILL)

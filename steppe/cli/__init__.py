@@ -19,6 +19,8 @@ from steppe.cli._data import Data
 from steppe.cli._list import Explain, List
 from steppe.cli._reproduce import Reproduce
 from steppe.cli._runs import Runs
+from steppe.cli._serve import Serve
+from steppe.cli._sweep import Sweep
 from steppe.cli._verify import Report, Verify
 
 DESCRIPTION = """A laboratory for sharpness, stability and generalisation of neural networks.
@@ -48,8 +50,10 @@ Command = (
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Serve, tyro.conf.subcommand("serve")]
     | Annotated[Audit, tyro.conf.subcommand("audit")]
     | Annotated[Critical, tyro.conf.subcommand("critical")]
+    | Annotated[Sweep, tyro.conf.subcommand("sweep")]
     | Annotated[Runs, tyro.conf.subcommand("runs")]
     | Annotated[Data, tyro.conf.subcommand("data")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]

@@ -17,11 +17,11 @@ from steppe.cli._shared import Output, print_json, print_table
 class Bench(Output):
     """Measure our speed against peers, in one run on this machine. A ratio above 1 means that we are faster.
 
-    Examples: steppe bench sam · steppe bench sharpness · steppe bench minima
+    Examples: steppe bench sam · steppe bench sharpness · steppe bench audit
     """
 
     name: tyro.conf.Positional[str] = "sam"
-    """Which benchmark: sam, sharpness, minima, flow, flatten, rates, monitor or torch_products."""
+    """Which benchmark: audit, sam, sharpness, minima, flow, flatten, rates, monitor or sweep."""
 
     def __call__(self) -> int:
         results = _package().benchmark(self.name)()

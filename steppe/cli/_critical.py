@@ -23,6 +23,7 @@ class Critical(Computing):
     Examples: steppe critical (all rows) · steppe critical fcn-relu-mnist-5k-mse-0.01 --scale smoke
     · steppe critical fcn-tanh-cifar-10-5k-mse-0.1 --scale laptop --sweep
     · steppe critical mymodel:problem --losses 0.1 --sweep --out sweep
+    · steppe critical --results docs/results/conflicting-biases (all rows and what came out)
     """
 
     target: tyro.conf.Positional[str | None] = None
@@ -40,11 +41,15 @@ class Critical(Computing):
     """For a problem of yours: the longest time of the flow to each loss. Default: no limit."""
     out: Path | None = None
     """For a problem of yours with --sweep: draw the ends at the last loss to OUT.png, .pdf and .json."""
+    results: Path | None = None
+    """Folder of the figures of rows: all rows with their results, as a table in Markdown."""
 
     def __call__(self) -> int:
         from steppe.check import ArgumentError
         from steppe.papers.conflicting_biases.table_1 import rows
 
+        if self.results is not None:
+            return self._results(self.results)
         if self.target is None:
             return self._list(rows())
         if ":" in self.target:
@@ -57,6 +62,16 @@ class Critical(Computing):
             remedy = f"steppe reproduce conflicting-biases/row-{self.target} --scale {self.scale} --out {self.out}"
             raise ArgumentError(f"--out is for a problem of yours. A row is drawn by: {remedy}")
         return self._row(self.target)
+
+    def _results(self, folder: Path) -> int:
+        from steppe.check import ArgumentError
+        from steppe.papers.conflicting_biases.row_table import markdown
+
+        if not any(folder.glob("row-*.json")):
+            remedy = "Name the folder that steppe reproduce 'conflicting-biases/row-*' --out wrote."
+            raise ArgumentError(f"--results: {folder} has no figure of a row. {remedy}")
+        print(markdown(folder), end="")
+        return 0
 
     def _own(self, target: str) -> int:
         from functools import partial
@@ -119,14 +134,15 @@ class Critical(Computing):
         if not self.json:
             print(f"stand-in for {name}: {others}\n" if others else f"{name}: {used['setting']}\n")
         code = self._show(critical_of(flow), used, quiet=self.sweep and self.json)
-        return self._sweep(used, swept) if self.sweep else code
+        return self._sweep(used, swept, row(name).goal) if self.sweep else code
 
-    def _sweep(self, used: Mapping[str, Any], swept: Any) -> int:
-        from steppe.papers.conflicting_biases.network_ends import at_last_goal, row_summary
+    def _sweep(self, used: Mapping[str, Any], swept: Any, goal: float) -> int:
+        from steppe.papers.conflicting_biases.network_ends import at_goal, row_summary
         from steppe.rates import summary_lines
 
         (entry,) = self.entries([(f"sweep of {used['setting']}", swept)])
-        came_to, ends = row_summary(entry), at_last_goal(entry)
+        ends = at_goal(entry, goal)
+        came_to = row_summary(ends)
         if self.json:
             print_json(dict(used) | came_to)
             return 0
@@ -141,8 +157,11 @@ class Critical(Computing):
             if not quiet:
                 print_json(shown)
         else:
-            names = ("loss", "outcome", "initial_sharpness", "largest_sharpness", "critical_rate", "time", "gradients")
-            titles = ("loss", "flow", "s₀", "s_GF", "η_c = 2/s_GF", "flow time", "gradients")
+            names = (
+                "loss", "outcome", "initial_sharpness", "largest_sharpness", "critical_rate", "interval", "time",
+                "gradients",
+            )  # fmt: skip
+            titles = ("loss", "flow", "s₀", "s_GF", "η_c = 2/s_GF", "95% interval", "flow time", "gradients")
             print_table("", titles, [[_text(one[name]) for name in names] for one in shown])
             for name in ("fine_grid", "coarse_grid"):
                 print(f"\n{name.replace('_', ' ')}: " + " ".join(f"{lr:.4g}" for lr in shown[-1][name]))
@@ -157,7 +176,8 @@ def _shown(found: "tuple[Found, ...]") -> list[dict[str, Any]]:
     return [
         {
             "loss": c.loss, "outcome": c.outcome, "initial_sharpness": c.initial_sharpness,
-            "largest_sharpness": c.largest_sharpness, "critical_rate": c.rate, "time": c.time,
+            "largest_sharpness": c.largest_sharpness, "critical_rate": c.rate,
+            "interval": [c.eta_c.lower, c.eta_c.upper] if c.eta_c.converged else None, "time": c.time,
             "gradients": c.gradients, "fine_grid": c.fine_grid().tolist() if isfinite(c.rate) else [],
             "coarse_grid": c.coarse_grid().tolist() if isfinite(c.rate) else [],
         }
@@ -166,7 +186,9 @@ def _shown(found: "tuple[Found, ...]") -> list[dict[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, list):
+        return " to ".join(map(_text, value))
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 # The columns that are shown, with their names in a sweep's table; the last where there is a test set.

@@ -61,28 +61,17 @@ class Computing(Stored):
 
 def called(target: str) -> Any:
     """What the function MODULE:FUNCTION returns; modules are looked for in the current folder too."""
-    import importlib
     import inspect
 
     from steppe.check import ArgumentError
+    from steppe.experiments._own import imported
 
-    module, _, name = target.partition(":")
-    sys.path.insert(0, "")
+    function = imported(target)
     try:
-        try:
-            function = getattr(importlib.import_module(module), name)
-            inspect.signature(function).bind()
-        except (
-            ImportError,
-            AttributeError,
-            TypeError,
-            ValueError,
-        ) as error:  # the last two: no such call, no such name
-            remedy = "Name MODULE:FUNCTION, a function of no arguments."
-            raise ArgumentError(f"cannot use {target!r}: {error}. {remedy}") from error
-        return function()
-    finally:
-        sys.path.remove("")
+        inspect.signature(function).bind()
+    except TypeError as error:
+        raise ArgumentError(f"cannot use {target!r}: {error}. Name a function of no arguments.") from error
+    return function()
 
 
 def counted(items: Iterable[T], total: int, what: str, *, silent: bool) -> Iterator[T]:

@@ -12,7 +12,8 @@ from steppe.cli._shared import Computing, Stored, check_writable, counted, print
 from steppe.experiments import Scale
 
 if TYPE_CHECKING:
-    from steppe.experiments import Measured
+    from steppe.experiments import Measured, Paper
+    from steppe.report import Plot
     from steppe.store import Store
 
 
@@ -105,7 +106,8 @@ def _judge(
 
 
 def _row(r: "Measured") -> tuple[str, ...]:
-    note = " (misprint, as expected)" if r.misprint and r.verdict == "fails" else ""
+    kind = "misprint, as expected" if r.misprint else "as is known" if r.known_to_fail else ""
+    note = f" ({kind})" if kind and r.verdict == "fails" else ""
     return r.id, r.expected, "" if r.measured is None else f"{r.measured:.4g}", r.verdict + note, r.detail
 
 
@@ -120,7 +122,6 @@ def _write_page(
     silent: bool,
 ) -> None:
     from steppe import __version__
-    from steppe.experiments import Drawing
     from steppe.report import markdown, page
     from steppe.sweep import map_processes
 
@@ -128,16 +129,33 @@ def _write_page(
     if report.suffix == ".md":
         _replace(report, markdown(results))
         return
-    shown = [(paper, figure) for paper, figures, _ in chosen for figure in figures]
-    drawing = Drawing(scale, store, report.parent / "figures")
-    pngs = map_processes(drawing, [(paper, figure.id) for paper, figure in shown], workers=workers)
-    drawn = counted(pngs, len(shown), "figures", silent=silent)
-    pictures = [
-        (f"{figure.name}: {figure.title} ({scale} scale)", png)
-        for (_, figure), png in zip(shown, drawn, strict=True)
-        if png is not None
-    ]
-    _replace(report, page(results, pictures, version=__version__))
+    named = [(paper, figure.id) for paper, figures, _ in chosen for figure in figures]
+    found = map_processes(_Plotted(scale, store), named, workers=workers)
+    plots = [plot for plot in counted(found, len(named), "figures", silent=silent) if plot is not None]
+    needs = {f"{paper.id}/{c.id}": [f.name for f in c.needs] for paper, _, claims in chosen for c in claims}
+    titles = {paper.id: paper.title for paper, _, _ in chosen}
+    _replace(report, page(results, plots, version=__version__, needs=needs, titles=titles))
+
+
+@dataclass(frozen=True)
+class _Plotted:
+    """A figure, named by its paper and id, from runs in the store; None where a run is missing."""
+
+    scale: Scale
+    store: "Store"
+
+    def __call__(self, named: "tuple[Paper, str]") -> "Plot | None":
+        from steppe import figures
+        from steppe.report import PICTURES, Plot
+
+        paper, id = named
+        figure = paper.find_figure(id)
+        runs = [self.store.get(spec) for spec in figure.runs.get(self.scale, ())]
+        if not runs or None in runs:
+            return None
+        numbers, drawing = figure.show.numbers(runs), figure.show.draw.__name__
+        png = figures.png(figure.show.draw(numbers), dpi=110) if drawing in PICTURES else None
+        return Plot(figure.name, figure.title, self.scale, drawing, numbers, [run.id for run in runs if run], png)
 
 
 def _replace(path: Path, text: str) -> None:

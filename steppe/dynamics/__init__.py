@@ -1,11 +1,12 @@
 """How w moves: gradient descent, SAM, optax, gradient flow, wrappers, schedules; `run` and `run_many` carry it out."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.dynamics._base import Dynamics as Dynamics
 from steppe.dynamics._descent import GD as GD
 from steppe.dynamics._descent import SAM as SAM
 from steppe.dynamics._descent import HeavyBall as HeavyBall
 from steppe.dynamics._flow.flow import Flow as Flow
+from steppe.dynamics._flow.method import AB2 as AB2
 from steppe.dynamics._flow.method import RK4 as RK4
 from steppe.dynamics._flow.method import RKC2 as RKC2
 from steppe.dynamics._many import Runs as Runs

@@ -59,6 +59,10 @@ class Recorder:
             for name in names
         }
 
+    def rewind(self, step: int) -> None:
+        """Forget the rows from this step on."""
+        self._rows = [row for row in self._rows if row["step"] < step]
+
     def restore(self, columns: Columns) -> None:
         names = list(columns)
         self._rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import jax
@@ -20,7 +20,7 @@ from steppe.dynamics._base import Dynamics
 from steppe.dynamics._record import LOSS, Columns, Record, Recorder, loss_at, part
 from steppe.dynamics._schedule import Schedule, Segment, segments
 from steppe.kernels.path import Indices, Path, block, block_epochs
-from steppe.outcome import Halt, Outcome
+from steppe.outcome import OUTCOMES, Halt, Outcome
 from steppe.problem import Problem
 from steppe.until import Stop
 
@@ -34,6 +34,9 @@ class Run(Result):
     because many steps did not lower the loss). `gradients` counts gradient evaluations, of a batch or of all examples:
     one a step for GD, two for SAM. For a flow it counts those of rejected steps too, and two for each product with
     ∇²L. Steps that are known to change nothing are not computed.
+
+    A `Flow` that was verified ran several times, each time with finer steps: `error` is the estimated error of w, as a
+    share of the way from the start; `coarser` is the run before, and `gradients` counts all of them.
     """
 
     w: Array
@@ -41,6 +44,8 @@ class Run(Result):
     records: Columns
     steps: int
     gradients: int
+    error: float | None = None
+    coarser: "Run | None" = None
 
     def table(self) -> Table:
         """What was recorded, one row a moment."""
@@ -116,14 +121,41 @@ def run(
     >>> r.outcome, r.steps                                                   # the loss is 4^−steps
     ('reached', 10)
     """
+    return carried(
+        problem, dynamics, w, stop=stop, record=record, when=when, progress=progress, checkpoint=checkpoint,
+        use_kernels=use_kernels, key=key,
+    )[0]  # fmt: skip
+
+
+def carried(
+    problem: Problem, dynamics: Dynamics | Schedule, w: Any, *, stop: Stop | None, record: Record | None,
+    when: when_.When | None = None, progress: Callable[[Progress], None] | None = None,
+    checkpoint: Checkpoint | None = None, use_kernels: bool = True, key: int | Array = 0,
+) -> tuple[Run, Any]:  # fmt: skip
+    """What `run` returns, and the last state of the dynamics, which may remember more than w."""
     Problem.expected(problem)
     schedule = Schedule.of(dynamics)
     if not isinstance(stop, Stop) and (stop is not None or schedule.stages[-1].epochs is None):
         check.refuse("stop", "a condition of steppe.until", stop, "Pass for example steppe.until.steps(1000).")
     stop, when = stop or Stop(), when or when_.logarithmic()
+    if not isinstance(when, when_.When):
+        check.refuse("when", "moments of steppe.when", when, "Pass for example steppe.when.every(steps=10).")
     _check_measure(schedule, stop, when)
+    for stage in schedule.stages:
+        if not stage.dynamics.in_time:
+            _refuse_many_rates(stage.dynamics)
     loop = _Loop(problem, stop, when, Recorder(LOSS if record is None else record), seed(key), progress, checkpoint)
-    return loop.run(segments(schedule, len(problem), stop), problem.vector(problem.w0 if w is None else w), use_kernels)
+    start = problem.vector(problem.w0 if w is None else w)
+    return loop.run(segments(schedule, len(problem), stop), start, use_kernels), loop.state
+
+
+def _refuse_many_rates(dynamics: Dynamics) -> None:
+    """An array as a rate would be one for each coordinate of w."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(dynamics):
+        if np.ndim(leaf):
+            name = jax.tree_util.keystr(path[-1:], simple=True)
+            remedy = "Use steppe.dynamics.run_many for a run at each rate."
+            check.refuse(name, "one number", f"an array of shape {np.shape(leaf)}", remedy)
 
 
 def _check_measure(schedule: Schedule, stop: Stop, when: when_.When) -> None:
@@ -141,6 +173,36 @@ def _check_measure(schedule: Schedule, stop: Stop, when: when_.When) -> None:
         check.refuse("when", "without flow times for a dynamics in steps", when, "Use when.every(steps=...).")
 
 
+@dataclass(frozen=True)
+class _Whole:
+    """A run that came to its end before a finer one began, and the gradients of it `alone`."""
+
+    run: Run
+    alone: int
+
+    @property
+    def w(self) -> Array:
+        return self.run.w
+
+    @property
+    def error(self) -> float | None:
+        return self.run.error
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        run = self.run
+        counts = np.array([run.steps, run.gradients, OUTCOMES.index(run.outcome), self.alone])
+        error = np.array([np.nan if run.error is None else run.error])
+        records = {f"record/{name}": column for name, column in run.records.items()}
+        return {"w": np.asarray(run.w), "counts": counts, "error": error} | records
+
+    @classmethod
+    def restored(cls, arrays: dict[str, NDArray[Any]]) -> "_Whole":
+        steps, gradients, outcome, alone = (int(v) for v in arrays["counts"])
+        error, records = float(arrays["error"][0]), part(arrays, "record/")
+        known = None if math.isnan(error) else error
+        return cls(Run(jnp.asarray(arrays["w"]), OUTCOMES[outcome], records, steps, gradients, known), alone)
+
+
 class _Loop:
     """One run under way. What must survive a kill: `stage`, `step`, `gradients`, the state and the recorder."""
 
@@ -153,13 +215,16 @@ class _Loop:
         self.target = -math.inf if stop.loss is None else stop.loss
         self.stage = self.step = self.gradients = 0
         self.started = time.perf_counter()
+        self.coarser: _Whole | None = None
+        self.state: Any = None
         self.saved = None if checkpoint is None else checkpoint.load()
         if self.saved is not None:
             self.stage, self.step, self.gradients = (int(v) for v in self.saved["counts"])
             self.recorder.restore(part(self.saved, "record/"))
+            if arrays := part(self.saved, "coarser/"):
+                self.coarser = _Whole.restored(arrays)
 
     def run(self, plan: list[Segment], w: Array, use_kernels: bool) -> Run:
-        outcome: Outcome | None = None
         last = plan[-1]
         self.end = last.epoch(int(last.last_step)) if math.isfinite(last.last_step) else math.inf
         for stage in range(self.stage, len(plan)):
@@ -172,18 +237,32 @@ class _Loop:
                 so_far = dynamics.gradients(state, self.step - segment.first_step)
             self.gradients_before = self.gradients - so_far
             state, halt = self._stage(segment, path, state)
-            w = path.position(state)
+            while (finer := path.finer(state, halt, self.coarser)) is not None:
+                if path.is_whole(state, halt):
+                    whole = replace(self._ended(segment, path, state, halt), coarser=None)
+                    self.coarser = _Whole(whole, path.gradients(state))
+                self.recorder.rewind(segment.first_step)
+                self.step = segment.first_step
+                state, halt = self._stage(segment, path, finer)
+            w, self.state = path.position(state), state
             ends = math.isfinite(segment.last_step) and (segment is not last or self.stop.loss is None)
             if halt == Halt.STALLED and ends:
-                self.step = int(segment.last_step)  # the remaining steps change nothing
+                self.step, halt = int(segment.last_step), Halt.NOT  # the remaining steps change nothing
             elif halt != Halt.NOT:
-                outcome = halt.outcome
                 break
-        outcome = outcome or self._outcome(w)
+        if self.coarser is not None and not path.is_whole(state, halt):
+            return replace(self.coarser.run, gradients=self.gradients)  # the finer run did not come to its end
+        return self._ended(segment, path, state, halt)
+
+    def _ended(self, segment: Segment, path: Path, state: Any, halt: Halt) -> Run:
+        """The run so far; its last row is that of its end."""
+        w, coarser = path.position(state), self.coarser
+        outcome = self._outcome(w) if halt == Halt.NOT else halt.outcome
         moment = {"step": self.step} | ({} if (t := path.time(state)) is None else {"time": t})
         if outcome != "diverged" and not moment.items() <= self.recorder.last.items():
             self.recorder(self.problem, w, self.step, segment.epoch(self.step), t)
-        return Run(w, outcome, self.recorder.columns(), self.step, self.gradients)
+        error, run = path.error(state, coarser), None if coarser is None else coarser.run
+        return Run(w, outcome, self.recorder.columns(), self.step, self.gradients, error, run)
 
     def _stage(self, segment: Segment, path: Path, state: Any) -> tuple[Any, Halt]:
         """All steps of one stage."""
@@ -244,6 +323,7 @@ class _Loop:
         arrays: dict[str, NDArray[Any]] = {"counts": np.array([self.stage, self.step, self.gradients])}
         arrays |= state_arrays(state)
         arrays |= {f"record/{name}": column for name, column in self.recorder.columns().items()}
+        arrays |= {} if self.coarser is None else {f"coarser/{k}": a for k, a in self.coarser.arrays().items()}
         self.checkpoint.save(arrays)
 
     def _report(self, segment: Segment, path: Path, state: Any, steps_per_second: float) -> None:

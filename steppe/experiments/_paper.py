@@ -82,6 +82,10 @@ class Finding:
         object.__setattr__(self, "holds", bool(self.holds))
 
 
+class NotJudgedError(Exception):
+    """Raised by a check whose runs do not decide the claim; its verdict is `not-run`, for the reason given."""
+
+
 Check = Callable[..., Finding]
 
 
@@ -89,8 +93,10 @@ Check = Callable[..., Finding]
 class Claim:
     """A statement of a paper with a check. The check is called with the finished runs of each figure in `needs`.
 
-    A `misprint` is mathematics as printed that is known to be wrong: failing is what it should do. `control` names the
-    test that shows something plausible failing the check.
+    A `misprint` is mathematics as printed that is known to be wrong: failing is what it should do. `fails_at` are the
+    scales at which a statement of the paper is known to fail in our runs: a finding, and no error of a command.
+    `control` names the test that shows something plausible failing the check. A `partial` claim is on many runs: it is
+    judged on those of its figures that are offered at a scale, and on those runs that are in the store.
     """
 
     id: str
@@ -101,6 +107,8 @@ class Claim:
     needs: tuple[Figure, ...] = ()
     misprint: bool = False
     control: str = ""
+    fails_at: tuple[Scale, ...] = ()
+    partial: bool = False
 
 
 Named = TypeVar("Named", Figure, Claim)
@@ -160,12 +168,16 @@ class Paper:
         needs: Sequence[Figure] = (),
         misprint: bool = False,
         control: str = "",
+        fails_at: Sequence[Scale] = (),
+        partial: bool = False,
     ) -> Callable[[Check], Check]:
         """Declare a claim: decorates its check, which gets one argument for each figure in `needs`."""
 
         def declare(check: Check) -> Check:
             self._refuse_twice(id)
-            self.claims.append(Claim(id, source, statement, expected, check, tuple(needs), misprint, control))
+            self.claims.append(
+                Claim(id, source, statement, expected, check, tuple(needs), misprint, control, tuple(fails_at), partial)
+            )
             return check
 
         return declare

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steppe.check import ArgumentError, suggest
-from steppe.experiments._paper import Figure, Paper, Scale
+from steppe.experiments._paper import Figure, Scale
 
 if TYPE_CHECKING:
     from steppe.store import Store
@@ -57,23 +57,6 @@ def write(
     with tempfile.TemporaryDirectory(prefix=".", dir=folder) as unfinished:
         drawn = figures.save(figure.show.draw(numbers), numbers, Path(unfinished) / stem, pdf=pdf)
         return [path.replace(folder / path.name) for path in drawn]
-
-
-@dataclasses.dataclass(frozen=True)
-class Drawing:
-    """Draws a figure, named by its paper and id, from runs in the store: its PNG, or None where a run is missing."""
-
-    scale: Scale
-    store: "Store"
-    out: Path
-
-    def __call__(self, named: tuple[Paper, str]) -> Path | None:
-        paper, id = named
-        figure = paper.find_figure(id)
-        if self.scale not in figure.runs:
-            return None
-        runs = [self.store.get(spec) for spec in figure.runs[self.scale]]
-        return None if None in runs else write(figure, self.scale, runs, self.out, pdf=False)[0]
 
 
 def override(spec: Any, changes: Sequence[str]) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steppe.experiments._paper import Claim, Figure, Finding, Paper, Scale, Verdict
+from steppe.experiments._paper import Claim, Figure, Finding, NotJudgedError, Paper, Scale, Verdict
 from steppe.experiments._seconds import expected_seconds
 
 if TYPE_CHECKING:
@@ -26,11 +26,12 @@ class Measured:
     scale: Scale
     seconds: float
     detail: str
+    known_to_fail: bool = False
 
     @property
     def as_expected(self) -> bool:
-        """The claim holds, or it is a misprint and fails as printed. A claim that was not run is not judged."""
-        return self.verdict != ("holds" if self.misprint else "fails")
+        """The claim holds, or it fails and is a misprint or known to. A claim that was not run is not judged."""
+        return self.verdict != ("holds" if self.misprint or self.known_to_fail else "fails")
 
 
 def verify(
@@ -101,24 +102,32 @@ def measure(paper: Paper, claim: Claim, scale: Scale, store: "Store") -> Measure
         scale=scale,
         seconds=round(time.perf_counter() - started, 3),
         detail=detail,
+        known_to_fail=scale in claim.fails_at,
     )
 
 
 def _find(claim: Claim, scale: Scale, store: "Store") -> tuple[Finding | None, Verdict, str]:
     from steppe.store import StoreError
 
-    if absent := [figure.id for figure in claim.needs if not figure.offered(scale)]:
+    offered = [figure for figure in claim.needs if figure.offered(scale)]
+    absent = [figure.id for figure in claim.needs if figure not in offered]
+    if absent and not (claim.partial and offered):
         return None, "not-run", f"{', '.join(absent)} is not offered at {scale} scale"
     try:
-        found = [[store.get(spec) for spec in figure.runs[scale]] for figure in claim.needs]
+        found = [[store.get(spec) for spec in figure.runs[scale]] for figure in offered]
     except StoreError as error:
         return None, "not-run", str(error)
-    missing = [figure.id for figure, runs in zip(claim.needs, found, strict=True) if None in runs]
+    if claim.partial and any(run is not None for runs in found for run in runs):
+        found = [[run for run in runs if run is not None] for runs in found]
+    missing = [figure.id for figure, runs in zip(offered, found, strict=True) if None in runs]
     if missing:
         return (
             None,
             "not-run",
             f"runs of {', '.join(missing)} are not in the store, or of another version: steppe verify computes them",
         )
-    finding = claim.check(*found)
+    try:
+        finding = claim.check(*found)
+    except NotJudgedError as reason:
+        return None, "not-run", str(reason)
     return finding, "holds" if finding.holds else "fails", finding.detail

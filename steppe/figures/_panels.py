@@ -10,6 +10,7 @@ _PANEL_KINDS: Mapping[str, Mapping[str, Any]] = {
     "thin": {"linewidth": 0.9},
     "dashed": {"linewidth": 1.3, "linestyle": "--"},
     "dotted": {"linewidth": 1.3, "linestyle": ":"},
+    "joined": {"linewidth": 1.3, "marker": "o", "markersize": 3.2},
     "points": {"linestyle": "", "marker": "o", "markersize": 3.2, "markeredgewidth": 0},
     "circles": {"linestyle": "", "marker": "o", "markersize": 4.6, "markerfacecolor": "white", "markeredgewidth": 1.0},
     "crosses": {"linestyle": "", "marker": "x", "markersize": 4.5, "markeredgewidth": 1.1},
@@ -22,9 +23,10 @@ def panels(numbers: Mapping[str, Any]) -> Any:
     """Series against one quantity for each panel, with marked places and spans, in one row of panels or two.
 
     `numbers`: title and panels. A panel has x and y (labels) and series; title, log ("x", "y" or "xy"), places, spans,
-    limits, legend and legend_columns are optional. A series has x, y, kind (line, thin, dashed, dotted, points, circles
-    or crosses) and colour; label and error are optional. A place {"at", "label", "low"} is a dotted vertical line with
-    its label at the top, or at the bottom if low. A span {"from", "to", "label"} is a shaded interval.
+    limits, legend and legend_columns are optional. A series has x, y, kind (line, thin, dashed, dotted, joined, points,
+    circles or crosses) and colour; label, error, and low with high (the edges of a band) are optional. A place {"at",
+    "label", "low"} is a dotted vertical line with its label at the top, or at the bottom if low. A span {"from", "to",
+    "label"} is a shaded interval.
     """
     count = len(numbers["panels"])
     rows = 1 if count <= _WIDEST else 2
@@ -63,6 +65,8 @@ def panel(axis: Any, one: Mapping[str, Any]) -> None:
     for series in one["series"]:
         x, y = (np.asarray(series[name], dtype=float) for name in ("x", "y"))
         style = dict(_PANEL_KINDS[series["kind"]]) | {"color": COLOURS[series["colour"]], "label": series.get("label")}
+        if "low" in series:
+            axis.fill_between(x, series["low"], series["high"], color=style["color"], alpha=0.18, linewidth=0)
         if "error" in series:
             axis.errorbar(x, y, yerr=series["error"], capsize=2, elinewidth=0.9, **style)
         else:
@@ -98,7 +102,8 @@ _RATE_KINDS: Mapping[str, Mapping[str, Any]] = {
 def rates(numbers: Mapping[str, Any]) -> Any:
     """Final values against the learning rate, a grid of panels with one legend, as in conflicting-biases.
 
-    `numbers`: title, and grid, a list of rows of panels. None leaves a place empty. A panel has x and y (labels) and
+    `numbers`: title, and grid, a list of rows of panels. None leaves a place empty. With `equal_axes` the panels of a
+    row have the same axes. A panel has x and y (labels) and
     series; title, log, top (of the y axis), levels and places are optional. A series has x, y, kind (points, circles,
     squares, line or joined), colour and label. A level {"at", "label", "colour", "style"} is a horizontal line; a place
     has the same keys and is vertical.
@@ -114,6 +119,11 @@ def rates(numbers: Mapping[str, Any]) -> Any:
                 axis.set_visible(False)
             else:
                 _rate_panel(axis, panel)
+        if numbers.get("equal_axes"):
+            for limits in ("xlim", "ylim"):
+                ends = [end for axis in row for end in getattr(axis, f"get_{limits}")()]
+                for axis in row:
+                    getattr(axis, f"set_{limits}")(min(ends), max(ends))
     shared_legend(figure, axes, columns=4, size=7.5)
     headline(figure, numbers["title"], size=10.5)
     return figure

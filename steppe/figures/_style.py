@@ -101,12 +101,12 @@ def plain_ticks(axis: Any, sides: str = "xy") -> None:
 
 
 @styled
-def png(figure: Any) -> bytes:
+def png(figure: Any, *, dpi: float = 200) -> bytes:
     """The figure as a PNG file in memory, for a page that contains its pictures."""
     from io import BytesIO
 
     file = BytesIO()
-    figure.savefig(file, format="png", metadata={"Software": None})
+    figure.savefig(file, format="png", metadata={"Software": None}, dpi=dpi)
     return file.getvalue()
 
 

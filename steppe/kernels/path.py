@@ -2,7 +2,7 @@
 
 import abc
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from jax import Array
@@ -11,6 +11,19 @@ from numpy.typing import NDArray
 from steppe.outcome import Halt
 
 Indices = NDArray[np.int32]
+
+
+class Coarser(Protocol):
+    """What a path must know of the run before this one: its end, its error, and the gradients of that run alone."""
+
+    @property
+    def w(self) -> Any: ...
+
+    @property
+    def error(self) -> float | None: ...
+
+    @property
+    def alone(self) -> int: ...
 
 
 class Path(abc.ABC):
@@ -53,6 +66,22 @@ class Path(abc.ABC):
     def at(self, state: Any, time: float) -> Array:
         """w at a time within the last step of a flow."""
         raise TypeError("only a flow has times")
+
+    def gradients(self, state: Any) -> int:
+        """The gradients of this run alone, where finer runs may follow it."""
+        return 0
+
+    def is_whole(self, state: Any, halt: Halt) -> bool:
+        """Whether a run that halted here can be compared with a finer one."""
+        return False
+
+    def finer(self, state: Any, halt: Halt, coarser: Coarser | None) -> Any:
+        """The start of a finer run of the same, where the error of this one is too large; None if it is not."""
+        return None
+
+    def error(self, state: Any, coarser: Coarser | None) -> float | None:
+        """The estimated error of the end; None if it is not known."""
+        return None
 
 
 def block_epochs(n: int) -> int:

@@ -3,13 +3,14 @@
 `top_eigenvalues` and `layer_norms` return several estimates; `density` and `kinks` return objects of their own.
 """
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.curvature._kinks import KinkedLayer as KinkedLayer
 from steppe.curvature._kinks import Kinks as Kinks
 from steppe.curvature._kinks import kinks as kinks
 from steppe.curvature._statistics import Frozen as Frozen
 from steppe.curvature._statistics import FullBatch as FullBatch
 from steppe.curvature._statistics import PerChunk as PerChunk
+from steppe.measures._critical_step import critical_sharpness as critical_sharpness
 from steppe.measures._density import density as density
 from steppe.measures._edge import edge_ratio as edge_ratio
 from steppe.measures._fisher import fisher_sharpness as fisher_sharpness

@@ -1,6 +1,6 @@
 """Learning-rate sweeps across the critical rate, on any problem: what decides where gradient descent ends."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.rates._critical import Critical as Critical
 from steppe.rates._critical import CriticalRates as CriticalRates
 from steppe.rates._critical import Followed as Followed
@@ -12,10 +12,13 @@ from steppe.rates._descents import Descents as Descents
 from steppe.rates._descents import Limits as Limits
 from steppe.rates._descents import Runner as Runner
 from steppe.rates._draw import draw as draw
+from steppe.rates._family import Family as Family
+from steppe.rates._family import adam as adam
 from steppe.rates._measured import predictor_norms as predictor_norms
 from steppe.rates._reading import Transition as Transition
 from steppe.rates._reading import UShape as UShape
 from steppe.rates._reading import corner as corner
+from steppe.rates._reading import growth as growth
 from steppe.rates._reading import summary as summary
 from steppe.rates._reading import summary_lines as summary_lines
 from steppe.rates._reading import transition as transition

@@ -1,5 +1,6 @@
-"""The critical learning rate η_c = 2/s_GF from one gradient flow, resumed after a kill."""
+"""The critical learning rate η_c = 2/s_GF from a gradient flow that runs at least twice, resumed after a kill."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,6 +33,10 @@ _LOOKS = when.logarithmic(per_decade=116)
 # cause most of the error; with 1e-2 it was 1.7% off on MNIST-5k.
 _RTOL = 3e-3
 
+# The intervals are meant to hold the truth with this probability (docs/rates.md has what was measured). Sharpness is
+# measured to MEASURED; two runs are compared where it is above TOP of the largest.
+CONFIDENCE, MEASURED, TOP = 0.95, 1e-3, 0.9
+
 
 @dataclass(frozen=True, repr=False)
 class Critical(Result):
@@ -39,6 +44,7 @@ class Critical(Result):
 
     `outcome` is `reached`. If the flow ended earlier, it is `stalled`, `exhausted` or `diverged`, and s_GF is the
     largest sharpness up to that end. `gradients` counts the gradients of the flow from the start, not the products.
+    `s_gf` is s_GF and `eta_c` is η_c with an interval: the truth lies between `lower` and `upper`, at 95%.
     """
 
     loss: float
@@ -49,6 +55,20 @@ class Critical(Result):
     initial_sharpness: float
     largest_sharpness: float
     gradients: int
+    lower: float = -math.inf
+    upper: float = math.inf
+
+    @property
+    def s_gf(self) -> Estimate:
+        """s_GF as an estimate. It has not converged, and is without bounds, if the flow ran only once."""
+        known = math.isfinite(self.upper)
+        return Estimate(self.largest_sharpness, self.lower, self.upper, CONFIDENCE if known else 1.0, converged=known)
+
+    @property
+    def eta_c(self) -> Estimate:
+        """η_c = 2/s_GF as an estimate; `rate` is its value."""
+        lower, upper = (2 / s if s > 0 else math.inf for s in (self.upper, self.lower))
+        return replace(self.s_gf, value=self.rate, lower=lower, upper=upper)
 
     @property
     def rate(self) -> float:
@@ -94,6 +114,7 @@ class Critical(Result):
             check.refuse("s_GF", "a finite number > 0 for a grid of rates", self.largest_sharpness, remedy)
 
 
+_BOUNDS = ("lower", "upper")
 _NUMBERS = ("loss", "time", "sharpness", "initial_sharpness", "largest_sharpness")
 
 
@@ -103,7 +124,7 @@ class CriticalRates(Result, tuple[Critical, ...]):
     def table(self) -> Table:
         """One row for each loss."""
         found = {"loss": [c.loss for c in self], "outcome": [c.outcome for c in self], "rate": [c.rate for c in self]}
-        rest = {name: [getattr(c, name) for c in self] for name in (*_NUMBERS[1:], "gradients")}
+        rest = {name: [getattr(c, name) for c in self] for name in (*_NUMBERS[1:], *_BOUNDS, "gradients")}
         return columns(found | rest)
 
     def draw(self) -> Any:
@@ -163,6 +184,7 @@ def critical_arrays(critical: Sequence[Critical]) -> dict[str, NDArray[Any]]:
         return {}
     return {
         "flow.numbers": np.array([[getattr(c, name) for name in _NUMBERS] for c in critical]),
+        "flow.bounds": np.array([[getattr(c, name) for name in _BOUNDS] for c in critical]),
         "flow.counts": np.array([[c.gradients, OUTCOMES.index(c.outcome)] for c in critical]),
         "flow.w": np.stack([np.asarray(c.w) for c in critical]),
     }
@@ -172,13 +194,15 @@ def restored_critical(arrays: Mapping[str, NDArray[Any]]) -> CriticalRates:
     """The results that `critical_arrays` saved; none if nothing was saved."""
     if "flow.w" not in arrays:
         return CriticalRates()
-    rows = zip(*(arrays[f"flow.{name}"] for name in ("numbers", "counts", "w")), strict=True)
+    unbounded = np.tile([-np.inf, np.inf], (len(arrays["flow.w"]), 1))  # earlier versions stored no bounds
+    kept = dict(arrays) | {"flow.bounds": arrays.get("flow.bounds", unbounded)}
+    rows = zip(*(kept[f"flow.{name}"] for name in ("numbers", "bounds", "counts", "w")), strict=True)
     return CriticalRates(
         Critical(
-            **dict(zip(_NUMBERS, numbers.tolist(), strict=True)), gradients=int(counts[0]),
-            outcome=OUTCOMES[int(counts[1])], w=jnp.asarray(w),
+            **dict(zip(_NUMBERS, numbers.tolist(), strict=True)), **dict(zip(_BOUNDS, bounds.tolist(), strict=True)),
+            gradients=int(counts[0]), outcome=OUTCOMES[int(counts[1])], w=jnp.asarray(w),
         )
-        for numbers, counts, w in rows
+        for numbers, bounds, counts, w in rows
     )  # fmt: skip
 
 
@@ -250,10 +274,12 @@ def critical_rate(
     progress: Callable[[Progress], None] | None = None,
     key: int | Array = 0,
 ) -> CriticalRates:
-    """s₀, s_GF and η_c = 2/s_GF for each of the losses, the largest first, from one gradient flow that starts at w.
+    """s₀, s_GF and η_c = 2/s_GF for each of the losses, the largest first, from the gradient flow that starts at w.
 
-    The sharpness is measured along the flow (default rtol 3e-3): whenever the number of steps has grown by 2%, and
-    where a loss is reached. `stop` limits the way from each loss to the next, for example until.seconds(60).
+    The sharpness is measured along the flow: whenever the number of steps has grown by 2%, and where a loss is reached.
+    The default flow, `Flow(3e-3, verify=True)`, runs at least twice, and the difference of the last two runs gives the
+    intervals of s_GF and η_c (`s_gf` and `eta_c` of each result). With verify=False it runs once and there is none.
+    `stop` limits the way from each loss to the next, for example until.seconds(60).
     With a `checkpoint` of the store a killed flow resumes to the same result. `progress` is called on the way.
     The definition is that of conflicting-biases, section 2.
 
@@ -261,8 +287,8 @@ def critical_rate(
     >>> p = steppe.Problem(lambda w, x: w[0] * w[1] * x, jnp.array([0.5, 0.5]), jnp.ones(1), jnp.ones(1),
     ...     steppe.losses.half_mse)
     >>> (c,) = critical_rate(p, losses=[1e-8])                       # ends near w₁ = w₂ = 1 with sharpness w₁² + w₂²
-    >>> round(c.largest_sharpness, 2), round(c.rate, 2)
-    (2.0, 1.0)
+    >>> round(c.largest_sharpness, 2), round(c.rate, 2), c.eta_c.lower <= 1.0 <= c.eta_c.upper
+    (2.0, 1.0, True)
     """
     Problem.expected(problem)
     if flow is not None and not isinstance(flow, Flow):
@@ -275,8 +301,9 @@ def critical_rate(
     follow = Follow(Followed.fresh(problem, key=key))
     legs = None if checkpoint is None else Legs(checkpoint, follow)
     found = [] if legs is None else list(legs.done)
-    flow = flow or Flow(_RTOL)
-    flow = Flow(flow.rtol, method=flow.method, origin=w if flow.origin is None else flow.origin)
+    flow = flow or Flow(_RTOL, verify=True)
+    origin = w if flow.origin is None else flow.origin
+    flow = Flow(flow.rtol, method=flow.method, origin=origin, verify=flow.verify)
     for goal in goals[len(found) :]:
         # Each leg continues where the one before ended, but searches for the length of its first step again.
         condition = until.loss(goal) if stop is None else until.loss(goal) | stop
@@ -297,8 +324,31 @@ def _after(leg: Run, goal: float, before: Critical | None) -> Critical:
     """The flow from its start to the end of this leg."""
     sharpness = leg.records.get("sharpness", np.array([np.nan]))
     elapsed = float(leg.records["time"][-1]) if leg.records else 0.0
-    largest, initial, gradients = float(sharpness.max()), float(sharpness[0]), leg.gradients
+    largest, initial, gradients, half = float(sharpness.max()), float(sharpness[0]), leg.gradients, _uncertainty(leg)
     if before is not None:
+        # The runs of a leg start at one point: what is not known of it adds up.
+        half += before.upper - before.largest_sharpness
         largest, initial = max(largest, before.largest_sharpness), before.initial_sharpness
         elapsed, gradients = elapsed + before.time, gradients + before.gradients
-    return Critical(goal, leg.outcome, leg.w, elapsed, float(sharpness[-1]), initial, largest, gradients)
+    ends = float(sharpness[-1]), initial, largest
+    return Critical(goal, leg.outcome, leg.w, elapsed, *ends, gradients, largest - half, largest + half)
+
+
+def _uncertainty(leg: Run) -> float:
+    """How far the largest sharpness along the last run may be from that of the flow.
+
+    The coarser run before is at least twice as far off, so that their difference bounds the error. They are compared
+    in their largest values and, since these may agree by chance, wherever sharpness is near its largest.
+    """
+    if leg.coarser is None:
+        return math.inf
+    times, values = leg.records["time"], leg.records["sharpness"]
+    others = np.interp(times, leg.coarser.records["time"], leg.coarser.records["sharpness"])
+    largest = float(values.max())
+    top = values >= TOP * largest if largest > 0 else np.full(len(values), fill_value=True)
+    apart = float(np.median(np.abs(values - others)[top]))
+    highest = abs(largest - float(leg.coarser.records["sharpness"].max()))
+    # Between two looks a peak is higher by at most an eighth of what sharpness falls on both sides.
+    k = int(values.argmax())
+    peak = (largest - float(values[[k - 1, k + 1]].min())) / 8 if 0 < k < len(values) - 1 else 0.0
+    return max(highest, apart) + max(peak, 0.0) + MEASURED * abs(largest)

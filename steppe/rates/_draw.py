@@ -55,7 +55,7 @@ def panel(table: Table, flow: Mapping[str, float], quantity: str, *, smoothed: b
     lr, values = table["lr"], table[quantity]
     series = [series_of(lr, values, "points", "green", "end of gradient descent")]
     levels = [] if quantity not in flow else [line(flow[quantity], "end of the flow", "green", ":")]
-    one: dict[str, Any] = {"x": RATE, "y": LABELS[quantity]}
+    one: dict[str, Any] = {"x": RATE, "y": LABELS.get(quantity, quantity)}
     if quantity == "sharpness":
         # With the few rates alone, the hyperbola would look like straight lines.
         between = np.geomspace(lr.min(), lr.max(), 100) if len(lr) else lr

@@ -194,8 +194,9 @@ def _jitter(values: NDArray[Any]) -> float:
 def summary(ends: Mapping[str, NDArray[Any]], critical: float) -> dict[str, Any]:
     """A sweep at one goal, in numbers; `ends` are those of `Sweep.at`.
 
-    How many rates reached the goal; where sharpness leaves its plateau, up to 3 η_c, in units of η_c; and with test
-    data, the verdict on the U-shape and the best rate.
+    How many rates reached the goal; where sharpness leaves its plateau, up to 3 η_c, in units of η_c and of 2/plateau;
+    and with test data, the verdict on the U-shape and the best rate. The plateau of the last sharpness is that of the
+    flow's end. Where the flow is sharpest before its end, s_GF is larger: then the corner is beyond η_c.
 
     >>> eta = np.array([0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
     >>> table = {"lr": eta, "outcome": np.zeros(6), "sharpness": np.minimum(2.0, 2.0 / eta)}
@@ -208,12 +209,41 @@ def summary(ends: Mapping[str, NDArray[Any]], critical: float) -> dict[str, Any]
     for name in _KINDS:
         if (fit := corner(ends, critical, name)) is not None:
             interval = [fit.lower / critical, fit.upper / critical] if fit.found else None
-            found[name] = {"leaves_over_critical": fit.rate / critical, "interval": interval, "slope": fit.slope}
+            found[name] = {
+                "leaves_over_critical": fit.rate / critical, "leaves_over_plateau": fit.rate * fit.level / 2,
+                "interval": interval, "slope": fit.slope,
+            }  # fmt: skip
+    if "centre_l1" in ends and (grown := growth(ends, critical)) is not None:
+        found["l1_growth"] = grown
     known = reached & np.isfinite(ends.get("test_loss", np.full(len(reached), np.nan)))
     if known.any():
         lr, losses = ends["lr"][known], ends["test_loss"][known]
         found |= {"u_shape": u_shape(losses).mark, "best_over_critical": float(lr[np.argmin(losses)] / critical)}
     return found
+
+
+def growth(ends: Mapping[str, NDArray[Any]], critical: float, name: str = "l1") -> dict[str, float] | None:
+    """By how much a norm grows from the rates up to η_c (their median) to the largest rate, as a share.
+
+    `iterate` is the growth of ‖w‖, `centre` that of the mean of the next 16 iterates, in which the oscillation across
+    the valley averages out; `oscillation` is the share of the growth that this takes away, NaN where nothing grows.
+
+    >>> eta = np.array([0.5, 1.0, 3.0])
+    >>> norms = {"l1": np.array([1.0, 1.0, 1.5]), "centre_l1": np.array([1.0, 1.0, 1.4])}
+    >>> ends = {"lr": eta, "outcome": np.zeros(3)} | norms
+    >>> {k: round(v, 3) for k, v in growth(ends, 1.0).items()}
+    {'iterate': 0.5, 'centre': 0.4, 'oscillation': 0.2}
+    """
+    kept = (ends["outcome"] == 0) & np.isfinite(ends[f"centre_{name}"])
+    lr = ends["lr"][kept]
+    below = lr <= 1.0001 * critical
+    if not below.any() or below.all():
+        return None
+    columns = {"iterate": ends[name][kept], "centre": ends[f"centre_{name}"][kept]}
+    last = int(np.argmax(lr))
+    found = {key: float(v[last] / np.median(v[below]) - 1) for key, v in columns.items()}
+    whole = found["iterate"]
+    return found | {"oscillation": 1 - found["centre"] / whole if whole > 0 else float("nan")}
 
 
 def summary_lines(found: Mapping[str, Any]) -> list[str]:
@@ -222,12 +252,18 @@ def summary_lines(found: Mapping[str, Any]) -> list[str]:
     for name, what in _KINDS.items():
         if (fit := found.get(name)) is not None:
             lines.append(f"{what} leaves its plateau {_where(**fit)}")
+    if (grown := found.get("l1_growth")) is not None:
+        lines.append(
+            f"ℓ1 at the largest rate: {grown['iterate']:+.2%} against the rates up to η_c, "
+            f"{grown['centre']:+.2%} with the oscillation averaged out"
+        )
     if "u_shape" in found:
         lines.append(f"test loss: U-shape {found['u_shape']}, least at {found['best_over_critical']:.3g} η_c")
     return lines
 
 
-def _where(leaves_over_critical: float, interval: list[float] | None, slope: float) -> str:
+def _where(leaves_over_critical: float, leaves_over_plateau: float, interval: list[float] | None, slope: float) -> str:
     if interval is None:
         return "nowhere"
-    return f"at {leaves_over_critical:.3g} η_c [{interval[0]:.3g}, {interval[1]:.3g}], slope {slope:.2f}"
+    where = f"at {leaves_over_critical:.3g} η_c [{interval[0]:.3g}, {interval[1]:.3g}]"
+    return f"{where}, {leaves_over_plateau:.3g} of 2/plateau, slope {slope:.2f}"

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from steppe import check
 from steppe._random import seed
 from steppe._result import Result, Table
-from steppe.dynamics import Checkpoint, Flow, Progress
+from steppe.dynamics import Checkpoint, Dynamics, Flow, Progress
 from steppe.dynamics._record import part
 from steppe.outcome import OUTCOMES, Outcome
 from steppe.problem import Problem
 from steppe.rates._critical import Critical, ReadOnce, critical_arrays, critical_rate, restored_critical
 from steppe.rates._descent import Descent, Reached
 from steppe.rates._descents import Descents, Limits, Runner
+from steppe.rates._family import Carried, Family
 from steppe.rates._measured import everything
 
 # The coarse grid ends where this many neighbouring rates did not reach their goal.
@@ -211,13 +212,15 @@ class Sweep(Result):
     """Gradient descent at every rate, and all that was measured at its ends.
 
     `critical` holds the flow to each goal; it is empty if no flow was run. `ends` has a row for each rate and goal,
-    with NaN for a goal that was not reached; `flow` has the same columns for the ends of the flow.
+    with NaN for a goal that was not reached; `flow` has the same columns for the ends of the flow. `convention` says
+    which sharpness is stable below which `limit`.
     """
 
     critical: tuple[Critical, ...]
     descents: tuple[Descent, ...]
     ends: Table
     flow: Table
+    convention: str = "gradient descent: λ_max(∇²L), edge at 2/η"
 
     def at(self, goal: float) -> Table:
         """The rows of one goal, in the order of the rates."""
@@ -244,6 +247,7 @@ def sweep(
     problem: Problem,
     rates: Sequence[float] | None = None,
     *,
+    dynamics: Callable[[float], Dynamics] | Family | None = None,
     w: Any = None,
     goals: Sequence[float] = (1e-1, 1e-2),
     test: Problem | None = None,
@@ -272,6 +276,11 @@ def sweep(
     With a `checkpoint` of the store a killed sweep resumes to the same result. A `runner` carries out the runs
     elsewhere, in a store for example.
 
+    `dynamics` makes another dynamics from a rate: `lambda lr: HeavyBall(lr, 0.9)`, SGD as `GD(lr, batch_size=32)`,
+    SAM, any `Optax`, or `steppe.rates.adam()`. Then each rate runs alone, as long as its loss is finite. `limit` is
+    the edge of that dynamics, and `stable_sharpness` what stays below it where that is not λ_max(∇²L); `convention`
+    of the result says so.
+
     >>> import jax.numpy as jnp, steppe
     >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.array([2.0, 0.1]), jnp.ones(1), jnp.ones(1),
     ...     steppe.losses.half_mse)
@@ -296,9 +305,15 @@ def sweep(
     critical = critical or ()
     # The flow takes no time if the start is already below the goal.
     way = (critical[-1].time or None) if critical and critical[-1].outcome == "reached" else None
+    family = None if dynamics is None else Family.of(dynamics)
+    if family is not None and (runner is not None or checkpoint is not None):
+        remedy = "Give neither, or sweep gradient descent."
+        check.refuse("dynamics", "without a runner and a checkpoint", dynamics, remedy)
     limits = Limits(levels, check.integer("steps", steps, minimum=1), way, check.number("patience", patience, above=0))
     if runner is not None:
         bundle = runner(limits)
+    elif family is not None:
+        bundle = others = Carried(problem, start, limits, family, key)
     else:
         own = Descents(
             problem, start, limits, share=share, together=together, key=key, checkpoint=checkpoint, progress=progress
@@ -309,7 +324,17 @@ def sweep(
     descents = bundle.run(kept)
     options: dict[str, Any] = {"start": start, "test": test, "all_sharpness": all_sharpness, "key": key}
     ends = ends_table(problem, descents, levels, critical, **options)
-    return Sweep(critical, descents, ends, flow_row(problem, critical, **options))
+    along = flow_row(problem, critical, **options)
+    if family is None:
+        return Sweep(critical, descents, ends, along)
+    return Sweep(critical, descents, _limited(ends, others.stable), along, family.convention)
+
+
+def _limited(ends: Table, stable: Mapping[tuple[float, float], Mapping[str, float]]) -> Table:
+    """The ends with the limits of another dynamics, NaN where a goal was not reached."""
+    found = [stable.get((lr, goal), {}) for lr, goal in zip(ends["lr"], ends["goal"], strict=True)]
+    names = ["limit", *dict.fromkeys(name for row in found for name in row if name != "limit")]
+    return ends | {name: np.array([row.get(name, np.nan) for row in found], dtype=float) for name in names}
 
 
 def _carried_out(

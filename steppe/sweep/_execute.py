@@ -1,15 +1,20 @@
 """Many runs, each computed once: read from the store what is there, compute the rest, resumable."""
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from steppe.store import Entry, Store, address
+from steppe.store import Entry, HeldError, Store, StoreError, address
 from steppe.sweep._composite import is_composite
-from steppe.sweep._engine import Engine, Interrupted, InThisProcess, Processes, Watch, one_thread_each
+from steppe.sweep._engine import Engine, Interrupted, InThisProcess, Watch
+from steppe.sweep._processes import Processes
+from steppe.sweep._spawn import number_of, one_thread_each
+
+
+class PartFailedError(RuntimeError):
+    """A run is made of runs of which one has failed."""
 
 
 def execute(
@@ -25,95 +30,149 @@ def execute(
 
     The engine is processes of this machine, one for each core or as many as `workers` says; `engine` makes another
     one. The results do not depend on the engine or on `workers`. Ctrl-C or SIGTERM saves checkpoints and raises
-    Interrupted. With `recompute`, stored entries are ignored until they are recomputed.
+    Interrupted. With `recompute`, stored entries are ignored until they are recomputed. The first run that fails
+    cancels the others, and its error is raised.
     """
-    pending = _Pending(specs, store, recompute=recompute)
-    first, workers = pending.ready(), workers or os.cpu_count() or 1
-    for id in pending.wanted.keys() & pending.entries.keys():
+    pending, workers = Pending(specs, store, recompute=recompute), number_of(workers)
+    for id in pending.entries:
         watch(id, "stored", None)
     # After the first part of a composite there may be many.
-    several = len(first) > 1 or not first.keys() <= pending.wanted.keys()
-    with one_thread_each(), _on_interrupt() as interrupted:
-        if first and engine is not None:
-            _drive(engine(), pending, interrupted)
-        elif workers > 1 and several:
-            processes = Processes(store, workers=workers, recompute=recompute, watch=watch)
-            _drive(processes, pending, interrupted)
-        elif first:
-            _drive(InThisProcess(store, recompute=recompute, watch=watch), pending, interrupted)
+    several = len(pending.plain) + sum(2 if c.missing(pending.get) else 1 for c in pending.composites.values()) > 1
+
+    def local() -> Engine:
+        if workers > 1 and several:
+            return Processes(store, workers=workers, recompute=recompute, watch=watch)
+        return InThisProcess(store, recompute=recompute, watch=watch)
+
+    drive(engine or local, pending)
     return [pending.entries[address(spec)] for spec in specs]
 
 
-def _drive(engine: Engine, pending: "_Pending", interrupted: threading.Event) -> None:
-    """Submit whatever is ready until nothing is, or a run fails: then the others are cancelled and the error raised."""
-    failure: BaseException | None = None
-    under_way: set[str] = set()
-    ended = threading.Event()
-    threading.Thread(target=_cancel_when, args=(interrupted, ended, engine), daemon=True).start()
-    try:
-        while True:
-            try:
-                ready = {} if failure else pending.ready()
-            except Exception as damaged:
-                ready, failure = {}, damaged
-                engine.cancel()
-            for id, spec in ready.items():
-                if id not in under_way:
-                    under_way.add(id)
-                    engine.submit(spec)
-            if not under_way:
-                break
-            for id, error in engine.wait():
-                under_way.discard(id)
-                if error is None:
-                    pending.computed(id)
-                elif failure is None or isinstance(failure, Interrupted):
-                    failure = error
-                    engine.cancel()
-    finally:
-        ended.set()
-        engine.close()
-    if failure is not None:
-        raise failure
+def drive(make: Callable[[], Engine], pending: "Pending", *, to_the_end: bool = False) -> None:
+    """Submit whatever is ready until nothing is. A run that fails cancels the others, and its error is raised.
+
+    `to_the_end`: the others go on, and `pending.failures` keeps the errors. Only an interruption, and a store that
+    cannot be read or written, end everything.
+    """
+    if not pending.plain and not pending.composites:
+        return
+    with one_thread_each(), _on_interrupt() as interrupted:
+        _Drive(make(), pending, to_the_end).run(interrupted)
 
 
-def _cancel_when(interrupted: threading.Event, ended: threading.Event, engine: Engine) -> None:
-    while not ended.is_set():
+class _Drive:
+    def __init__(self, engine: Engine, pending: "Pending", to_the_end: bool):
+        self.engine, self.pending, self.to_the_end = engine, pending, to_the_end
+        self.error: BaseException | None = None
+        self.under_way: dict[str, Any] = {}
+        self.held: dict[str, Any] = {}
+
+    def run(self, interrupted: threading.Event) -> None:
+        over = threading.Event()
+        threading.Thread(target=_cancel_when, args=(interrupted, over, self.engine), daemon=True).start()
+        try:
+            while self._submitted():
+                for id, error in self.engine.wait():
+                    self._ended(id, self.under_way.pop(id), error)
+        finally:
+            over.set()
+            self.engine.close()
+        if self.error is not None:
+            raise self.error
+
+    def _submitted(self) -> bool:
+        """Submit what can be computed now; whether anything is under way."""
+        try:
+            ready = {} if self.error else self.pending.ready()
+        except Exception as damaged:
+            ready = {}
+            self._stop(damaged)
+        for id, spec in ready.items():
+            if id not in self.under_way and id not in self.held:
+                self.under_way[id] = spec
+                self.engine.submit(spec, wait=False)
+        if not self.under_way and not self.error:
+            # Only runs that others compute are left: wait for those, and take over where one dies.
+            self.under_way, self.held = self.held, {}
+            for spec in self.under_way.values():
+                self.engine.submit(spec, wait=True)
+        return bool(self.under_way)
+
+    def _ended(self, id: str, spec: Any, error: BaseException | None) -> None:
+        try:
+            if error is None:
+                self.pending.computed(id)
+        except Exception as damaged:
+            error = damaged
+        if isinstance(error, HeldError):
+            self.held[id] = spec
+        elif error is not None and self.to_the_end and not isinstance(error, Interrupted | StoreError | OSError):
+            self.pending.failures[id] = error
+            self.pending.store.note_failure(id, f"{type(error).__name__}: {error}")
+        elif error is not None:
+            self._stop(error)
+
+    def _stop(self, error: BaseException) -> None:
+        if self.error is None or isinstance(self.error, Interrupted):
+            self.error = error
+            self.engine.cancel()
+
+
+def _cancel_when(interrupted: threading.Event, over: threading.Event, engine: Engine) -> None:
+    while not over.is_set():
         if interrupted.wait(0.2):
             engine.cancel()
             return
 
 
-class _Pending:
+class Pending:
     """Which of the wanted runs, or of their parts, can be computed now."""
 
-    def __init__(self, specs: Sequence[Any], store: Store, *, recompute: bool):
+    def __init__(self, specs: Sequence[Any], store: Store, *, recompute: bool = False):
         self.wanted = {address(spec): spec for spec in specs}
         self.store, self.recompute = store, recompute
         self.entries: dict[str, Entry] = {}
         self.recomputed: set[str] = set()
+        self.failures: dict[str, BaseException] = {}
+        missing = {id: spec for id, spec in self.wanted.items() if self._entry(id, spec) is None}
+        self.composites = {id: spec for id, spec in missing.items() if is_composite(spec)}
+        self.plain = {id: spec for id, spec in missing.items() if id not in self.composites}
 
     def ready(self) -> dict[str, Any]:
-        """Specs by their addresses: wanted runs that are not in the store, or missing parts of them."""
-        found: dict[str, Any] = {}
-        for id, spec in self.wanted.items():
-            if self.get(spec) is None:
-                parts = spec.missing(self.get) if is_composite(spec) else []
-                found |= {address(part): part for part in parts} or {id: spec}
+        """Specs by their addresses: wanted runs, each once, and the missing parts of composites, until they are there.
+
+        A composite of which a part has failed fails with it.
+        """
+        found, self.plain = self.plain, {}
+        for id, spec in list(self.composites.items()):
+            if id in self.failures or self._entry(id, spec) is not None:
+                del self.composites[id]
+                continue
+            parts = {address(part): part for part in spec.missing(self.get)}
+            lost = next((part for part in parts if part in self.failures), None)
+            if lost is None:
+                found = found | (parts or {id: spec})
+            else:
+                del self.composites[id]
+                self.failures[id] = PartFailedError(f"its part {lost} failed: {self.failures[lost]}")
         return found
 
     def get(self, spec: Any) -> Entry | None:
         """The finished run of a spec, or None; each is read once."""
-        id = address(spec)
+        return self._entry(address(spec), spec)
+
+    def computed(self, id: str) -> None:
+        self.recomputed.add(id)
+        if id in self.wanted:
+            self._entry(id, self.wanted[id])
+
+    def _entry(self, id: str, spec: Any) -> Entry | None:
         if id not in self.entries and (id in self.recomputed or not self.recompute):
             entry = self.store.get(spec)
             if entry is None:
                 return None
             self.entries[id] = entry
         return self.entries.get(id)
-
-    def computed(self, id: str) -> None:
-        self.recomputed.add(id)
 
 
 @contextmanager

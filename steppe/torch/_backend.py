@@ -35,6 +35,7 @@ from steppe.torch._problem import Problem, gradients
 from steppe.torch._products import Operator
 
 _SCALARS = {hessian: _products.loss, residual: _products.weighted_outputs}
+_DIFFERENCES = {hessian: _products.gradients_along, residual: _products.residuals_along}
 _MIDDLES = {
     gauss_newton: _products.loss_hessian,
     fisher: _products.loss_hessian,
@@ -96,23 +97,24 @@ class Torch(Backend):
         if curvature not in _SCALARS and curvature not in _MIDDLES:
             remedy = "Take hessian, gauss_newton, residual, fisher or empirical_fisher."
             check.refuse("curvature", "one of steppe.curvature for a torch problem", curvature.name, remedy)
-        if curvature in _MIDDLES:
-            product = _products.Autograd(problem, w, _products.outputs_curved_by(_MIDDLES[curvature]), memory)
-            operator = Operator(curvature.name, w.size, w.dtype, product)
-            _once(problem, curvature, lambda: _checked.check_outputs(problem, w, operator))
-            return operator
-        scalar = _SCALARS[curvature]
-        piece = _products.hessian_of(scalar)
+        scalar = _SCALARS.get(curvature)
+        if scalar is None:
+            piece, along = (
+                _products.outputs_curved_by(_MIDDLES[curvature]),
+                _products.outputs_along(_MIDDLES[curvature]),
+            )
+        else:
+            piece, along = _products.hessian_of(scalar), _DIFFERENCES[curvature]
         try:
             operator = Operator(curvature.name, w.size, w.dtype, _products.Autograd(problem, w, piece, memory))
         except (RuntimeError, NotImplementedError):
-            if curvature is not hessian:
-                raise
-            differences = _products.Differences(problem, w)
+            differences = _products.Differences(problem, w, along)
             operator = Operator(curvature.name, w.size, np.float64, differences, differences.precision)
-            _once(problem, curvature, lambda: _checked.check_differences(problem, w, operator))
-            return operator
-        _once(problem, curvature, lambda: _checked.check_hessian(problem, w, scalar, piece, operator))
+            scalar = None
+        if scalar is None:
+            _once(problem, curvature, lambda: _checked.check_product(problem, w, operator))
+        else:
+            _once(problem, curvature, lambda: _checked.check_hessian(problem, w, scalar, piece, operator))
         return operator
 
     def smaller(

@@ -59,14 +59,8 @@ def check_hessian(problem: Problem, w: np.ndarray, scalar: Scalar, piece: Piece,
     _itself(problem, operator, lambda u: forward_over_reverse(problem, w, scalar, u))
 
 
-def check_outputs(problem: Problem, w: np.ndarray, operator: Operator) -> None:
-    """The product with a matrix JᵀCJ, against itself."""
-    check_gradient(problem, w)
-    _itself(problem, operator, lambda u: None)
-
-
-def check_differences(problem: Problem, w: np.ndarray, operator: Operator) -> None:
-    """Differences of gradients, against themselves."""
+def check_product(problem: Problem, w: np.ndarray, operator: Operator) -> None:
+    """The product with a matrix JᵀCJ, or by differences, against itself."""
     check_gradient(problem, w)
     _itself(problem, operator, lambda u: None)
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils import data as loading
 
 from steppe import check
-from steppe.torch._network import kept_randomness
+from steppe.torch._exact import kept_randomness
 
 _LOADER = "Pass tensors, a list of batches, or a DataLoader that yields the same batches at every pass."
 
@@ -35,14 +35,18 @@ class Batch:
 
         return replace(self.each(cut), size=min(stop, self.size) - start)
 
+    def taken(self, index: Tensor) -> "Batch":
+        """The examples with these numbers."""
+
+        def take(tensor: Any) -> Any:
+            with_rows = isinstance(tensor, Tensor) and tensor.ndim > 0 and tensor.shape[0] == self.size
+            return tensor[index.to(tensor.device)] if with_rows else tensor
+
+        return replace(self.each(take), size=len(index))
+
     def doubled(self) -> "Batch":
         """Each example twice."""
-
-        def twice(tensor: Any) -> Any:
-            with_rows = isinstance(tensor, Tensor) and tensor.ndim > 0 and tensor.shape[0] == self.size
-            return torch.cat([tensor, tensor]) if with_rows else tensor
-
-        return replace(self.each(twice), size=2 * self.size)
+        return self.taken(torch.arange(self.size).repeat(2))
 
     def each(self, f: Callable[[Any], Any]) -> "Batch":
         """The batch with f of each tensor, or of each other leaf."""
@@ -60,16 +64,19 @@ def mapped(f: Callable[[Any], Any], tree: Any) -> Any:
     return f(tree)
 
 
-def tensors(tree: Any) -> Iterator[Tensor]:
-    """All tensors of nested tuples, lists and dictionaries, and of objects that behave as one of them."""
-    if isinstance(tree, Tensor):
+def leaves(tree: Any) -> Iterator[Any]:
+    """All leaves of nested tuples, lists and dictionaries, and of objects that behave as one of them."""
+    parts = tree.values() if isinstance(tree, Mapping) else tree
+    if isinstance(tree, Mapping | tuple | list):
+        for part in parts:
+            yield from leaves(part)
+    else:
         yield tree
-    elif isinstance(tree, Mapping):
-        for value in tree.values():
-            yield from tensors(value)
-    elif isinstance(tree, tuple | list):
-        for value in tree:
-            yield from tensors(value)
+
+
+def tensors(tree: Any) -> Iterator[Tensor]:
+    """The tensors among the leaves."""
+    return (leaf for leaf in leaves(tree) if isinstance(leaf, Tensor))
 
 
 # From what the user passes to batches.
@@ -78,7 +85,7 @@ def tensors(tree: Any) -> Iterator[Tensor]:
 def batches(data: Any, read: Callable[[Any], Batch], memory: float) -> "Batches":
     """The batches of the data; `read` says what is input and what is target in one of them."""
     if isinstance(data, loading.DataLoader):
-        return _of_loader(data, read, memory)
+        return _of_passes(_reader(data), read, memory, lambda: _kept_generators(data))
     if isinstance(data, loading.Dataset):
         remedy = "Pass DataLoader(dataset, batch_size=...)."
         check.refuse("data", "tensors, batches or a DataLoader", type(data).__name__, remedy)
@@ -89,6 +96,8 @@ def batches(data: Any, read: Callable[[Any], Batch], memory: float) -> "Batches"
         check.refuse("data", "tensors, batches or a DataLoader", type(data).__name__, remedy)
     if isinstance(data, Iterator):
         check.refuse("data", "batches that can be read again", "an iterator", "Pass list(data).")
+    if not isinstance(data, Sequence):
+        return _of_passes(data, read, memory, kept_randomness)
     kept = tuple(_checked(read(raw)) for raw in data)
     return Batches(_some(kept))
 
@@ -105,9 +114,10 @@ def _some(kept: tuple[Batch, ...]) -> tuple[Batch, ...]:
 
 def _checked(batch: Batch) -> Batch:
     found = list(tensors((batch.args, batch.kwargs, batch.target)))
-    if not found:
-        kinds = sorted({type(a).__name__ for a in (*batch.args, *batch.kwargs.values(), batch.target)})
-        check.refuse("data", "batches of tensors", ", ".join(kinds), "Convert arrays: torch.from_numpy(x).")
+    kinds = {type(leaf) for leaf in leaves((batch.args, batch.kwargs, batch.target))}
+    if not found or np.ndarray in kinds:
+        seen = ", ".join(sorted(kind.__name__ for kind in kinds))
+        check.refuse("data", "batches of tensors", seen, "Convert arrays: torch.from_numpy(x).")
     if batch.size == 0:
         check.refuse("data", "batches with at least one example", "an empty batch", "Leave it out.")
     for tensor in found:
@@ -161,17 +171,19 @@ def fingerprint(batch: Batch) -> bytes:
 # DataLoaders.
 
 
-def _of_loader(loader: Any, read: Callable[[Any], Batch], memory: float) -> Batches:
-    """All examples of the dataset in its order, if the sampler is one that only shuffles; else what the loader yields,
-    which has to be the same at both of two passes."""
+def _of_passes(
+    data: Iterable[Any], read: Callable[[Any], Batch], memory: float, undisturbed: Callable[[], Any]
+) -> Batches:
+    """What two passes yield, which has to be the same; `undisturbed` restores random states."""
 
     def load() -> Iterator[Batch]:
-        for raw in _reader(loader):
+        for raw in data:
             yield _checked(read(raw))
 
     kept: list[Batch] | None = []
     prints, sizes, held = [], [], 0
-    with _kept_generators(loader):
+    # Around both: a second pass has to draw other random numbers, if it draws any.
+    with undisturbed():
         for batch in load():
             prints.append(fingerprint(batch))
             sizes.append(batch.size)
@@ -190,38 +202,41 @@ def _of_loader(loader: Any, read: Callable[[Any], Batch], memory: float) -> Batc
         return Batches(tuple(kept))
 
     def again() -> Iterator[Batch]:
-        with _kept_generators(loader):
+        with undisturbed():
             yield from load()
 
     return Streamed(again, prints, sizes)
 
 
 def _reader(loader: Any) -> Iterable[Any]:
-    order = _order(loader)
+    """All examples of the dataset in its order, if the sampler only shuffles, divides or drops the last batch; else the
+    loader itself."""
+    sampler = loader.batch_sampler
+    order = None
+    # Iterable datasets, and batch samplers of one's own, decide themselves.
+    if type(sampler) is loading.BatchSampler and not isinstance(loader.dataset, loading.IterableDataset):
+        order = _order(sampler.sampler, loader.dataset)
     if order is None:
+        if loader.drop_last or getattr(sampler, "drop_last", False):
+            remedy = "Build the loader with drop_last=False: the loss is a mean over all examples."
+            check.refuse("data", "a DataLoader that yields every example", "drop_last=True", remedy)
         return loader
     subset = loading.Subset(loader.dataset, order) if order else loader.dataset
     # A generator of its own: the loader would draw from the global one.
     return loading.DataLoader(
-        subset, loader.batch_size, shuffle=False, num_workers=0, collate_fn=loader.collate_fn,
+        subset, sampler.batch_size, shuffle=False, num_workers=0, collate_fn=loader.collate_fn,
         generator=torch.Generator(),
     )  # fmt: skip
 
 
-def _order(loader: Any) -> list[int] | None:
-    """The indices to read in order, none for the whole dataset; None if the loader has to be read itself."""
-    if isinstance(loader.dataset, loading.IterableDataset) or loader.batch_size is None:
-        return None
-    sampler, n = loader.sampler, len(loader.dataset)
-    if isinstance(sampler, loading.SequentialSampler):
-        return []
-    if isinstance(sampler, loading.RandomSampler) and not sampler.replacement and sampler.num_samples == n:
+def _order(sampler: Any, dataset: Any) -> list[int] | None:
+    """The indices to read in order, none for the whole dataset; None if it is not known what the sampler leaves out."""
+    if isinstance(sampler, loading.SequentialSampler | loading.DistributedSampler):
+        return []  # the loss of a training on several processes is that of all of them
+    if isinstance(sampler, loading.RandomSampler) and not sampler.replacement and sampler.num_samples == len(dataset):
         return []
     if isinstance(sampler, loading.SubsetRandomSampler):
         return list(sampler.indices)
-    if loader.drop_last:
-        remedy = "Build the loader with drop_last=False: the loss is a mean over all examples."
-        check.refuse("data", "a DataLoader that yields every example", "drop_last=True", remedy)
     return None
 
 

@@ -1,15 +1,13 @@
 """A torch problem on random groups of its examples: what the error of the data sample is read off."""
 
 import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from steppe import check
-from steppe.torch._data import Batch, Batches, Streamed
+from steppe.torch._data import Batches, Streamed
 from steppe.torch._problem import Problem
 
 
@@ -38,17 +36,9 @@ def _only(problem: Problem, examples: Any) -> Problem:
         here = np.sort(examples[(examples >= start) & (examples < start + batch.size)]) - start
         start += batch.size
         if len(here):
-            parts.append(_taken(batch, torch.from_numpy(here)))
+            parts.append(batch.taken(torch.from_numpy(here)))
     other = copy.copy(problem)
     # What belongs to the data is computed again.
     other.__dict__.pop("total", None)
     other.__dict__.update(batches=Batches(tuple(parts)), checked=set(problem.checked))
     return other
-
-
-def _taken(batch: Batch, index: Tensor) -> Batch:
-    def take(tensor: Any) -> Any:
-        with_rows = isinstance(tensor, Tensor) and tensor.ndim > 0 and tensor.shape[0] == batch.size
-        return tensor[index.to(tensor.device)] if with_rows else tensor
-
-    return replace(batch.each(take), size=len(index))

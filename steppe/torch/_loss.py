@@ -1,6 +1,6 @@
 """The user's loss: whether it is a mean or a sum over examples, what a batch counts, and which targets it takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,9 @@ class Loss:
     splits: bool = True
 
     def __call__(self, outputs: Any, target: Any) -> Tensor:
+        if takes_target_apart(self) and not isinstance(outputs, Tensor):
+            remedy = "Pass a function, such as lambda outputs, y: loss(outputs.logits, y), or loss(outputs[0], y)."
+            check.refuse("model", "a module that returns one tensor, for this loss", type(outputs).__name__, remedy)
         value = self.function(outputs, target)
         if not isinstance(value, Tensor) or value.numel() != 1:
             seen = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
@@ -97,9 +100,13 @@ def takes_target_apart(loss: Loss) -> bool:
     return isinstance(loss.function, nn.Module) and type(loss.function).__module__.startswith("torch.nn.")
 
 
-def measured(loss: Loss, batch: Batch, outputs: Callable[[Batch], Any]) -> Loss:
-    """The loss with `sums` and `splits` as passes show them: for a batch with each example twice a mean stays the same
-    and a sum doubles; and both are made of those of two halves. PyTorch's own modules say it themselves."""
+def measured(loss: Loss, batch: Batch, outputs: Callable[[Batch], Any], several: bool) -> Loss:
+    """The loss with `sums`, `splits` and `weight` as passes show them: for a batch with each example twice a mean stays
+    the same and a sum doubles; and both are made of those of two parts. PyTorch's own modules say it themselves.
+
+    A function can hide a cross-entropy that leaves labels of −100 out, as the losses of transformers: its mean is over
+    the others, of which language models count all but the first. `several` says whether there are other batches.
+    """
     if takes_target_apart(loss):
         return loss
     half = (batch.size + 1) // 2
@@ -111,12 +118,48 @@ def measured(loss: Loss, batch: Batch, outputs: Callable[[Batch], Any]) -> Loss:
         # The model or the loss takes batches of this size only.
         return replace(loss, splits=False)
     close = 1e-3 * abs(once)
-    sums = abs(again - 2 * once) <= close < abs(again - once)
-    if not sums and abs(again - once) > close:
-        return replace(loss, splits=False)
-    weights = [1.0 if sums else loss.count(part) / loss.count(batch) for part in parts[1:]]
-    joined = sum(weight * value for weight, value in zip(weights, halves, strict=True))
-    return replace(loss, sums=sums, splits=abs(joined - once) <= close)
+    if abs(again - 2 * once) <= close < abs(again - once):
+        return replace(loss, sums=True, splits=abs(sum(halves) - once) <= close)
+    counts = ignored(batch.target)
+    hides = loss.weight is None and counts is not None and bool(counts.any())
+    # The counts of the labels that are seen can be nearly equal.
+    near = 1e-2 * close if hides else close
+    for weight in (_seen, _seen_by_next, None) if hides else (loss.weight,):
+        found = replace(loss, weight=weight)
+        total = found.count(batch)
+        shares = [found.count(part) / total if total else 0.0 for part in parts[1:]]
+        # A part without any label that counts is 0/0.
+        values = [share * value for share, value in zip(shares, halves, strict=True) if share]
+        if abs(sum(values) - once) <= near and abs(again - once) <= close:
+            return found
+    if several and hides:
+        remedy = "Pass weight, a function of the target: for instance lambda batch: (batch['labels'] != -100).sum()."
+        check.refuse("weight", "given for labels of -100 and a loss of one's own", None, remedy)
+    return replace(loss, splits=False)
+
+
+def _labels(target: Any) -> Tensor | None:
+    labels = target.get("labels") if isinstance(target, Mapping) else target
+    return labels if isinstance(labels, Tensor) and not labels.is_floating_point() else None
+
+
+def ignored(target: Any) -> Tensor | None:
+    """The number of labels of −100 in each row; None without integer labels."""
+    labels = _labels(target)
+    return None if labels is None or labels.ndim == 0 else (labels == -100).reshape(labels.shape[0], -1).sum(1)
+
+
+def _seen(target: Any) -> float:
+    labels = _labels(target)
+    assert labels is not None
+    return float((labels != -100).sum())
+
+
+def _seen_by_next(target: Any) -> float:
+    """A language model predicts the next label: the first one is no target."""
+    labels = _labels(target)
+    assert labels is not None
+    return float((labels[:, 1:] != -100).sum()) if labels.ndim == 2 else 0.0
 
 
 def check_labels(loss: Loss, outputs: Any, target: Any) -> None:

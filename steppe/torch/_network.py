@@ -3,20 +3,16 @@
 import copy
 import fnmatch
 import inspect
-import random
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
-import torch.utils.checkpoint
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.overrides import TorchFunctionMode
 
 from steppe import check
+from steppe.torch._exact import exact_products
 
 # Several parameters as one argument: a pattern of names, several patterns, or a function of (name, parameter).
 Chosen = str | Sequence[str] | Callable[[str, nn.Parameter], bool] | None
@@ -136,6 +132,9 @@ def _bare(model: Any) -> nn.Module:
     """The module inside of wrappers for several processes and of torch.compile."""
     if not isinstance(model, nn.Module):
         check.refuse("model", "a torch.nn.Module", model, "Pass the module, not its class or its outputs.")
+    if isinstance(model, torch.jit.ScriptModule):
+        remedy = "Build the module in Python, and load the weights: module.load_state_dict(scripted.state_dict())."
+        check.refuse("model", "a plain torch.nn.Module", "a ScriptModule", remedy)
     while True:
         if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
             model = model.module
@@ -143,8 +142,6 @@ def _bare(model: Any) -> nn.Module:
             model = inner
         else:
             break
-    if isinstance(model, torch.jit.ScriptModule):
-        check.refuse("model", "a plain torch.nn.Module", "a ScriptModule", "Pass the module before torch.jit.script.")
     return model
 
 
@@ -258,89 +255,6 @@ def _put(at: Places, tensor: Tensor) -> None:
 
 def _wide(tensor: Tensor) -> Tensor:
     return tensor.double() if tensor.is_floating_point() else tensor
-
-
-class _Composed(TorchFunctionMode):  # type: ignore[misc]
-    """Weight normalisation from its formula: the second derivative of PyTorch's fused one is wrong on CPU (2.13: not
-    even symmetric)."""
-
-    def __torch_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        if function is not torch._weight_norm:
-            return function(*args, **(kwargs or {}))
-        v, g, *rest = args
-        dim = rest[0] if rest else 0
-        others = [k for k in range(v.ndim) if k != dim]
-        return v * (g / torch.linalg.vector_norm(v, dim=others, keepdim=True))
-
-
-def _normalises_weights(module: nn.Module) -> bool:
-    hooks = [*module._forward_pre_hooks.values(), module]
-    return any(type(hook).__name__ in ("WeightNorm", "_WeightNorm") for hook in hooks)
-
-
-class _Direct:
-    """Stands for torch.utils.checkpoint.CheckpointFunction, which cannot be differentiated twice: no checkpoint."""
-
-    @staticmethod
-    def apply(run: Callable[..., Any], preserve: bool, *args: Any) -> Any:
-        return run(*args)
-
-
-@contextmanager
-def exact_products(model: nn.Module, device: torch.device) -> Iterator[None]:
-    """The settings in which a network can be differentiated twice, whatever those of the caller are; and all random
-    states as before."""
-    fast = torch.backends.mha.get_fastpath_enabled()
-    checkpoint = torch.utils.checkpoint.CheckpointFunction
-    with ExitStack() as stack, kept_randomness(device):
-        enter = stack.enter_context
-        enter(torch.inference_mode(False))
-        enter(torch.enable_grad())
-        enter(torch.autocast(device.type, enabled=False))
-        # The fused kernels of attention have no second derivative.
-        enter(sdpa_kernel(SDPBackend.MATH))
-        if device.type == "cuda" and any(isinstance(m, nn.RNNBase) for m in model.modules()):
-            enter(torch.backends.cudnn.flags(enabled=False))
-        if any(map(_normalises_weights, model.modules())):
-            enter(_Composed())
-        if "torch._dynamo" in sys.modules:
-            # Compiled code is not differentiated twice, or wrongly.
-            enter(torch.compiler.set_stance("force_eager"))
-        torch.backends.mha.set_fastpath_enabled(False)
-        torch.utils.checkpoint.CheckpointFunction = _Direct
-        try:
-            yield
-        finally:
-            torch.utils.checkpoint.CheckpointFunction = checkpoint
-            torch.backends.mha.set_fastpath_enabled(fast)
-
-
-@contextmanager
-def kept_randomness(device: torch.device | None = None) -> Iterator[None]:
-    """All random states are as before at the end: of PyTorch, numpy and Python."""
-    python, numpys, state = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    cuda = torch.cuda.get_rng_state(device) if device is not None and device.type == "cuda" else None
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpys)
-        torch.set_rng_state(state)
-        if cuda is not None:
-            torch.cuda.set_rng_state(cuda, device)
-
-
-def seed(number: int, device: torch.device) -> None:
-    """Every random state from one number; inside of `kept_randomness`."""
-    random.seed(number)
-    np.random.seed(number)
-    # Not torch.manual_seed, which sets the states of all devices.
-    torch.default_generator.manual_seed(number)
-    if device.type == "cuda":
-        with torch.cuda.device(device):
-            torch.cuda.manual_seed(number)
 
 
 def dropouts(model: nn.Module) -> list[str]:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from steppe import check
 from steppe.torch import _loss
-from steppe.torch._network import Network, exact_products, kept_randomness, seed
+from steppe.torch._exact import exact_products, kept_randomness, seed
+from steppe.torch._network import Network
 from steppe.torch._problem import _read as read
 from steppe.torch._problem import gradients
 from steppe.torch._products import _pulled as pulled

@@ -1,6 +1,7 @@
 """A PyTorch network, its data and its loss as a problem."""
 
 import copy
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,9 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from steppe import check
+from steppe._guard import guard
 from steppe.torch import _data, _loss
 from steppe.torch._data import Batch, tensors
-from steppe.torch._network import Chosen, Network, dropouts, seed
+from steppe.torch._exact import seed
+from steppe.torch._network import Chosen, Network, dropouts
 
 # Examples of the passes that look at a network before it is measured; and that show whether they see each other.
 _FEW, _PAIRS = 16, 4
@@ -64,6 +67,7 @@ class Problem:
     # The kinds of products that have been checked.
     checked: set[Any]
 
+    @guard
     def __init__(
         self,
         model: nn.Module,
@@ -298,10 +302,15 @@ class Problem:
             batch = self.few
             first = self.outputs(batch)
             _loss.check_shape(self.loss_function, first, batch.target)
+            told = batch
             for each in self.batches:
                 _loss.check_labels(self.loss_function, first, each.target)
+                told = _telling(told, each)
             self.__dict__["loss_function"] = _loss.measured(
-                self._placed_loss(), batch.each(network.ready), lambda b: network(b.args, b.kwargs)
+                self._placed_loss(),
+                told.each(network.ready),
+                lambda b: network(b.args, b.kwargs),
+                len(self.batches) > 1,
             )
             value = self.batch_value(batch)
             if not value.requires_grad:
@@ -374,6 +383,16 @@ def _row_agrees(together: Tensor, apart: Tensor) -> bool:
     return together[:1].shape == apart.shape and float((together[:1] - apart).abs().max()) <= scale
 
 
+def _telling(known: Batch, batch: Batch) -> Batch:
+    """The batch that tells more of what a loss counts: a few examples with the fewest ignored labels and with the most,
+    in this order."""
+    counts, before = _loss.ignored(batch.target), _loss.ignored(known.target)
+    if counts is None or not counts.any() or (before is not None and before.any()):
+        return known
+    order = counts.argsort()
+    return batch.taken(torch.cat([order[:_PAIRS], order[_PAIRS:][-_PAIRS:]]))
+
+
 def _read(raw: Any, network: Network, loss: _loss.Loss) -> Batch:
     """What is input and what is target in a batch."""
     if isinstance(raw, Mapping):
@@ -405,6 +424,9 @@ def _of_mapping(raw: Mapping[str, Any], network: Network, loss: _loss.Loss) -> B
         target = inputs.pop(_LABELS)
     by_name = network.binds((), inputs)
     args, kwargs = ((), inputs) if by_name else ((inputs,), {})
+    if not by_name and not network.binds(args, {}):
+        taken = ", ".join(inspect.signature(network.copy.forward).parameters)
+        check.refuse("data", f"dictionaries with what forward takes: {taken}", sorted(inputs), "Rename the entries.")
     return Batch(args, kwargs, target, _size(target, args, kwargs))
 
 

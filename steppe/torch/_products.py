@@ -236,15 +236,51 @@ def _outputs(problem: Problem, batch: Batch) -> tuple[Tensor, Any, float]:
     return f, batch.target, share
 
 
-# Differences of gradients, for networks that can be differentiated once only.
+# Differences, for networks that can be differentiated once only.
+
+# (problem, w, v, step) ↦ the product with v, in which derivatives along v are central differences with this step.
+Along = Callable[[Problem, np.ndarray, np.ndarray, float], np.ndarray]
+
+
+def gradients_along(problem: Problem, w: np.ndarray, v: np.ndarray, step: float) -> np.ndarray:
+    """(∇L(w + hv) − ∇L(w − hv))/2h."""
+    ahead, behind = (problem.gradient(w + sign * step * v).astype(np.float64) for sign in (1, -1))
+    difference: np.ndarray = (ahead - behind) / (2 * step)
+    return difference
+
+
+def outputs_along(middle: Middle) -> Along:
+    """JᵀC (f(w + hv) − f(w − hv))/2h."""
+
+    def along(problem: Problem, w: np.ndarray, v: np.ndarray, step: float) -> np.ndarray:
+        network = problem.network
+        ends, leaves = [network.leaves(w + sign * step * v) for sign in (1, -1)], network.leaves(w)
+        total = [torch.zeros_like(leaf) for leaf in leaves]
+        for batch in problem.pieces():
+            moved = []
+            for end in ends:
+                with problem.at(end), torch.no_grad():
+                    moved.append(_outputs(problem, batch)[0])
+            with problem.at(leaves):
+                f, target, share = _outputs(problem, batch)
+                curved = middle(problem, batch, f.detach(), target, share)
+                torch._foreach_add_(total, list(_pulled([f], leaves, [curved((moved[0] - moved[1]) / (2 * step))])))
+        return network.joined(total).astype(np.float64)
+
+    return along
+
+
+def residuals_along(problem: Problem, w: np.ndarray, v: np.ndarray, step: float) -> np.ndarray:
+    """The product with ∇²L − G."""
+    return gradients_along(problem, w, v, step) - outputs_along(loss_hessian)(problem, w, v, step)
 
 
 class Differences:
-    """v ↦ (∇L(w + hv) − ∇L(w − hv))/2h, in float64 if the network takes it; `precision` is its error, four times the
-    largest change that twice the step makes."""
+    """A product by differences, in float64 if the network takes it; `precision` is its error, four times the largest
+    change that twice the step makes."""
 
-    def __init__(self, problem: Problem, w: np.ndarray):
-        self.problem = problem.double or problem
+    def __init__(self, problem: Problem, w: np.ndarray, along: Along):
+        self.problem, self.along = problem.double or problem, along
         self.w = w.astype(self.problem.w0.dtype)
         eps = float(np.finfo(self.w.dtype).eps)
         self.step = eps ** (1 / 3) * max(float(np.linalg.norm(w)), 1.0)
@@ -252,18 +288,15 @@ class Differences:
         v, self.precision = rng.standard_normal(w.size), 16 * eps
         for _ in range(3):
             v = v / (np.linalg.norm(v) or 1.0)
-            near, far = self._at(v, self.step), self._at(v, 2 * self.step)
+            near, far = (along(self.problem, self.w, v, k * self.step) for k in (1, 2))
             size = float(np.linalg.norm(near))
             if size == 0.0:
                 break
             self.precision = max(self.precision, 4 * float(np.linalg.norm(near - far)) / size)
             v = near
 
-    def _at(self, v: np.ndarray, step: float) -> np.ndarray:
-        ahead, behind = (self.problem.gradient(self.w + sign * step * v) for sign in (1, -1))
-        difference: np.ndarray = (ahead.astype(np.float64) - behind) / (2 * step)
-        return difference
-
     def __call__(self, v: np.ndarray) -> np.ndarray:
         size = float(np.linalg.norm(v))
-        return self._at(v / size, self.step) * size if size > 0 else np.zeros_like(self.w)
+        if size == 0.0:
+            return np.zeros(self.w.size)
+        return self.along(self.problem, self.w, v / size, self.step) * size

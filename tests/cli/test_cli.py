@@ -89,6 +89,25 @@ def test_reproduce_again_computes_nothing(store):
     assert again.stdout.count("wrote ") == 3
 
 
+def test_a_queue_goes_on_after_a_failure(store, monkeypatch):
+    """Two figures, the first of which cannot be drawn: the second is written, and the exit code is 1."""
+    from steppe import experiments
+    from steppe.cli import main
+
+    def write(figure, *rest, changes):
+        if figure.id == "fig4b":
+            raise FloatingPointError("nothing to draw")
+        return [Path(figure.id)]
+
+    monkeypatch.setattr(experiments, "write", write)
+    root, _ = store
+    targets = ["reproduce", "wen2023/fig4b", "wen2023/fig4a", *map(str, TINY), "--store", str(root), "--workers", "1"]
+    with pytest.raises(FloatingPointError):
+        main([*targets, "--out", str(root / "queue")])
+    with pytest.raises(SystemExit, match="1"):
+        main([*targets, "--out", str(root / "queue"), "--queue"])
+
+
 def test_runs(store):
     root, _ = store
     listed = json.loads(call("runs", "list", "--store", root, "--json").stdout)

@@ -11,6 +11,7 @@ from steppe.check import ArgumentError
 from steppe.experiments import (
     Experiment,
     Finding,
+    NotJudgedError,
     Paper,
     Shown,
     experiment,
@@ -22,6 +23,7 @@ from steppe.experiments import (
 )
 from steppe.figures import panels
 from steppe.store import Computed, Store, address
+from steppe.sweep import execute
 
 
 def computed(value):
@@ -111,6 +113,42 @@ def test_verdicts(tmp_path, holds, misprint, fine):
     paper.claim("c", "s", "statement", "expected", misprint=bool(misprint))(lambda: Finding(1.5, bool(holds), "detail"))
     result = measure(paper, paper.claims[0], "smoke", Store(tmp_path))
     assert (result.verdict, result.measured, result.as_expected) == ("holds" if holds else "fails", 1.5, fine)
+
+
+@pytest.mark.parametrize(("holds", "fine"), [(False, True), (True, False)])
+def test_a_statement_that_is_known_to_fail(tmp_path, holds, fine):
+    """At the scales that are named, no others."""
+    paper = Paper("p", "t", module=__name__)
+    paper.claim("c", "s", "statement", "expected", fails_at=["smoke"])(lambda: Finding(0.2, holds))
+    there, elsewhere = (measure(paper, paper.claims[0], scale, Store(tmp_path)) for scale in ("smoke", "paper"))
+    assert (there.as_expected, there.known_to_fail) == (fine, True)
+    assert (elsewhere.as_expected, elsewhere.known_to_fail) == (holds, False)
+
+
+def test_a_partial_claim_is_judged_on_what_is_there(tmp_path):
+    """Only one of two seeds is in the store, and fig2 is not offered at laptop scale except by its name."""
+    paper, store = Paper("p", "t", module=__name__, figures=[FIGURE, FIGURE_2]), Store(tmp_path)
+    for id, partial in (("all", False), ("some", True)):
+        paper.claim(id, "s", "t", "e", needs=(FIGURE, FIGURE_2), partial=partial)(
+            lambda squares, sums: Finding(len(squares), not sums)
+        )
+    whole, some = paper.claims
+    assert measure(paper, some, "smoke", store).verdict == "not-run"
+    execute(FIGURE.runs["smoke"][:1], store, workers=1)
+    assert measure(paper, whole, "smoke", store).verdict == "not-run"
+    found = measure(paper, some, "smoke", store)
+    assert (found.verdict, found.measured) == ("holds", 1.0)
+
+
+def test_runs_that_do_not_decide_a_claim(tmp_path):
+    paper = Paper("p", "t", module=__name__)
+
+    @paper.claim("c", "s", "statement", "expected")
+    def _():
+        raise NotJudgedError("too few rates")
+
+    result = measure(paper, paper.claims[0], "smoke", Store(tmp_path))
+    assert (result.verdict, result.detail, result.as_expected) == ("not-run", "too few rates", True)
 
 
 def test_a_claim_whose_runs_are_missing_is_not_run(tmp_path):

@@ -45,7 +45,8 @@ def test_search_finds_nothing_below(name, measure):
     """BFGS over the scales, with values from autodiff."""
     p = problem(name, seed=3)
     best = steppe.flatten(p, p.w0, measure=measure, layers=LAYERS.get(name))
-    A, widths = Arrays.of(p.unravel).exponents(best.layers)
+    exponents, widths = Arrays.of(p).exponents(best.layers)
+    A = exponents.matrix()
     J = np.asarray(jacobian(p.predict, p.unravel)(p.w0, p.x)[0]) / np.sqrt(N)
 
     def value(t):
@@ -158,14 +159,8 @@ def test_a_cost_without_a_minimum():
     [
         (MLP(3, activation=tanh), None, "neurons of W1, b1 are rescaled"),
         (TwoLayer(activation=softplus), None, "positively homogeneous"),
-        (
-            lambda p, x: jnp.tanh(jax.nn.relu(x @ p[0].T) @ p[1].T) @ p[2],
-            [(M, D), (M, M), (M,)],
-            "neurons of 1 are rescaled",
-        ),
-        (SimBN(np.eye(D)), None, "direction of W1, b1 only"),
         (SimLN(eps=1e-3), None, "direction of W1, b1 only"),
-        (LayerNorm(), None, "direction of W1, b1 only"),
+        (lambda p, x: x @ (p[0] / jnp.linalg.norm(p[0])) @ p[1], [(D, M), (M,)], "direction of 0 only"),
         (lambda p, x: x @ p["a"], {"a": (D,)}, "at least two dense"),
     ],
 )
@@ -174,6 +169,34 @@ def test_refused(network, params, message):
     p = steppe.Problem(network, params, np.eye(N)[:, :D] + 0.1, np.ones(N), steppe.losses.mse)
     with pytest.raises(ArgumentError, match=message):
         steppe.flatten(p, p.w0)
+
+
+@pytest.mark.parametrize(
+    ("network", "params", "into", "out", "fixed", "unbounded"),
+    [
+        (lambda p, x: jnp.tanh(jax.nn.relu(x @ p[0].T) @ p[1].T) @ p[2], [(M, D), (M, M), (M,)],
+         "0", "1", ("2",), ()),
+        (SimBN(np.eye(D)), None, "gamma", "W2", ("W1", "b1"), ()),
+        (lambda p, x: (x @ p[0].T) / jnp.linalg.norm(x @ p[0].T, axis=1, keepdims=True) * p[1][None] @ p[2],
+         [(M, D), (M,), (M,)], "1", "2", ("0",), ("0",)),
+        (LayerNorm(), None, "beta gamma", "W2", ("W1", "b1"), ()),
+    ],
+)  # fmt: skip
+def test_what_cannot_move_stays(network, params, into, out, fixed, unbounded):
+    """A tanh behind relu, and layers in front of a normalisation: exact, or with a small constant."""
+    params = network.init(D, M, np.random.default_rng(0), np.float64) if params is None else drawn(params, 0)
+    p = steppe.Problem(network, params, np.eye(N)[:, :D] + 0.1, np.ones(N), steppe.losses.mse)
+    best = steppe.flatten(p)
+    (layer,) = best.layers
+    assert (" ".join(layer.into), " ".join(layer.out), best.fixed, best.unbounded) == (into, out, fixed, unbounded)
+    assert 0 < best.movable < 1
+    assert best.gap < 1e-12
+    J = np.asarray(jacobian(p.predict, p.unravel)(p.w0, p.x)[0])
+    arrays = Arrays.of(p)
+    moving = np.ones(p.w0.size, dtype=bool)
+    for name in fixed:
+        moving[arrays.positions(name)] = False
+    assert best.movable == pytest.approx(np.sum(J[:, moving] ** 2) / np.sum(J**2), rel=1e-12)
 
 
 @pytest.mark.parametrize(

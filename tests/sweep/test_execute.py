@@ -116,8 +116,8 @@ class Threads:
         self.store, self.watch = store, watch
         self.pool, self.under_way, self.cancelled = ThreadPoolExecutor(3), {}, threading.Event()
 
-    def submit(self, spec):
-        options = {"recompute": False, "cancelled": self.cancelled.is_set, "watch": self.watch}
+    def submit(self, spec, *, wait):
+        options = {"recompute": False, "wait": wait, "cancelled": self.cancelled.is_set, "watch": self.watch}
         self.under_way[self.pool.submit(compute, spec, self.store, **options)] = address(spec)
 
     def wait(self):

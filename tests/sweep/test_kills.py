@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from toy_specs import Count, Holding
+from toy_specs import Count
 
 from steppe.store import Store, address
 from steppe.sweep import WorkerDiedError, execute, map_processes
@@ -99,26 +99,47 @@ def test_a_signal_to_all_processes_checkpoints_every_run(tmp_path):
     assert all(path.exists() for path in checkpoints(tmp_path))
 
 
-def test_a_killed_worker_is_one_error(tmp_path):
-    def kill_one():
-        wait_until(lambda: begun(tmp_path))
-        os.kill(workers_of(os.getpid())[0], signal.SIGKILL)
+def kill_workers(root, spec, times, killed):
+    """Kill whoever computes this run, so many times."""
+    lock = root / ".work" / address(spec) / "lock"
+    for _ in range(times):
+        wait_until(lambda: any(holds(pid, lock) and pid not in killed for pid in workers_of(os.getpid())))
+        (pid,) = [pid for pid in workers_of(os.getpid()) if holds(pid, lock) and pid not in killed]
+        killed.append(pid)
+        os.kill(pid, signal.SIGKILL)
 
-    heard = []
-    killer = threading.Thread(target=kill_one)
+
+def holds(pid, path):
+    """Whether a process has a file open."""
+    try:
+        return any(os.path.realpath(link) == str(path) for link in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def test_a_run_goes_on_after_its_worker_was_killed(tmp_path):
+    """With the same bytes as one that nobody disturbed, and what others compute meanwhile is not lost."""
+    specs, killed, heard = [Count(60, pause=0.02), *(Count(n, pause=0.02) for n in range(10, 14))], [], []
+    store = Store(tmp_path / "killed", checkpoint_seconds=0.1)
+    killer = threading.Thread(target=kill_workers, args=(store.root, specs[0], 2, killed))
     killer.start()
-    queued = [Count(n, pause=0.5) for n in range(50, 60)]
-    with pytest.raises(WorkerDiedError, match=r"killed from outside.*the same command goes on.*--workers"):
-        execute([*SLOW, *queued], Store(tmp_path), workers=2, watch=lambda *news: heard.append(news))
+    ended = execute(specs, store, workers=2, watch=lambda *news: heard.append(news))
     killer.join()
-    assert {id for id, state, _ in heard if state == "failed"} <= {address(spec) for spec in SLOW}
+    whole = execute(specs, Store(tmp_path / "whole"), workers=1)
+    for one, other in zip(ended, whole, strict=True):
+        for name in ("result.json", "curves.parquet", "params.safetensors"):
+            assert (one.folder / name).read_bytes() == (other.folder / name).read_bytes()
+    assert sum(isinstance(news, str) and "killed from outside" in news for *_, news in heard) == 2
 
 
-def test_a_worker_killed_while_it_holds_the_locks(tmp_path):
-    """Of the queue of news and of the event that cancels: the command ends all the same."""
-    specs = [Holding(1), Holding(2)]
-    with pytest.raises(WorkerDiedError):
-        execute(specs, Store(tmp_path), workers=2)
+def test_a_run_whose_worker_is_killed_again_and_again_is_one_error(tmp_path):
+    killed = []
+    killer = threading.Thread(target=kill_workers, args=(tmp_path, SLOW[0], 3, killed))
+    killer.start()
+    with pytest.raises(WorkerDiedError, match=r"killed from outside.*the same command goes on.*--workers"):
+        execute(SLOW, Store(tmp_path), workers=2)
+    killer.join()
+    assert not any(map(alive, killed))
 
 
 def test_a_killed_worker_of_a_map():

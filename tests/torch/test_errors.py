@@ -12,7 +12,7 @@ from steppe.curvature import Curvature
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
-from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset  # noqa: E402
 from torch_nets import net  # noqa: E402
 
 CROSS = nn.CrossEntropyLoss()
@@ -89,10 +89,17 @@ def test_empty_data():
     refused(r"data must be batches with at least one example", None, (x[:0], y[:0]))
 
 
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(zip(*net("mlp", n=10)[1], strict=True))
+
+
 def test_an_incomplete_batch_dropped_by_a_sampler_of_ones_own():
     x, y = net("mlp", n=10)[1]
     loader = DataLoader(TensorDataset(x, y), 4, sampler=list(range(10)), drop_last=True)
-    refused(r"data must be a DataLoader that yields every example; got 'drop_last=True'.*drop_last=False", None, loader)
+    every = r"data must be a DataLoader that yields every example; got 'drop_last=True'.*drop_last=False"
+    refused(every, None, loader)
+    refused(every, None, DataLoader(Stream(), 4, drop_last=True))
 
 
 @pytest.mark.parametrize(
@@ -160,6 +167,17 @@ def test_a_chunk_of_a_batch_with_statistics():
     refused(r"chunk must be None for a model or a loss whose examples see each other; got 4", model, data, chunk=4)
 
 
+class Two(nn.Module):
+    """A module with two outputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = small()
+
+    def forward(self, x):
+        return self.inner(x), x
+
+
 def test_arguments():
     x, y = net("mlp")[1]
     refused(r"model must be a torch\.nn\.Module", nn.Linear)
@@ -177,6 +195,11 @@ def test_arguments():
     refused(r"loss must be one number for a batch; got 'shape \(10, 3\)'", loss=lambda f, y: f)
     refused(r"data must be tensors, batches or a DataLoader; got 'TensorDataset'", None, TensorDataset(x, y))
     refused(r"data must be batches of tensors; got 'ndarray'.*torch\.from_numpy", None, (x.numpy(), y.numpy()))
+    refused(r"data must be batches of tensors; got 'Tensor, ndarray'.*torch\.from_numpy", None, (x, y.numpy()))
+    rule = r"data must be dictionaries with what forward takes: input1, input2; got \['x', 'y'\]"
+    refused(rule, nn.Bilinear(3, 3, 3), {"x": x, "y": x, "labels": y})
+    refused(r"model must be a plain torch\.nn\.Module; .*load_state_dict", torch.jit.script(small()))
+    refused(r"model must be a module that returns one tensor, for this loss; .*outputs\.logits", Two())
     refused(r"data must be batches that can be read again; got 'an iterator'", None, iter([(x, y)]))
     refused(r"data must be finite", None, (x * torch.nan, y))
     refused(r"data must be dictionaries with an entry 'labels'", None, {"input": x, "target": y})
@@ -208,7 +231,6 @@ def test_what_works_on_jax_problems_only():
     for use in (
         steppe.measures.invariant_trace,
         steppe.measures.invariant_sharpness,
-        lambda p: steppe.flatten(p, p.w0),
         lambda p: steppe.run(p, steppe.dynamics.GD(0.1), stop=steppe.until.steps(1)),
     ):
         with pytest.raises(ArgumentError, match=r"problem must be a steppe\.Problem"):

@@ -13,7 +13,9 @@ from steppe.check import ArgumentError
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.utils.data import (  # noqa: E402
+    BatchSampler,
     DataLoader,
+    DistributedSampler,
     IterableDataset,
     RandomSampler,
     SubsetRandomSampler,
@@ -86,10 +88,12 @@ def forms(x, y):
     yield "shuffled by a generator", DataLoader(data, 32, shuffle=True, generator=torch.Generator().manual_seed(1))
     yield "incomplete batch dropped", DataLoader(data, batch_size=32, shuffle=True, drop_last=True)
     yield "all indices of a subset sampler", DataLoader(data, 32, sampler=SubsetRandomSampler(range(len(x))))
+    yield "a batch sampler", DataLoader(data, batch_sampler=BatchSampler(RandomSampler(data), 32, drop_last=True))
+    yield "one process of three", DataLoader(data, 32, sampler=DistributedSampler(data, num_replicas=3, rank=1))
     yield "batches", [(x[k : k + 50], y[k : k + 50]) for k in range(0, len(x), 50)]
 
 
-@pytest.mark.parametrize("form", range(7))
+@pytest.mark.parametrize("form", range(9))
 def test_the_exact_sharpness_whatever_the_form_of_the_data(form):
     """130 examples in batches of 32: a mean over batches would count the last two as much as 32."""
     model, data = net("mlp", n=130)
@@ -166,6 +170,35 @@ def test_ignored_targets_do_not_count():
     y[5] = -100
     p = Problem(model, [(x[:2], y[:2]), (x[2:6], y[2:6]), (x[6:], y[6:])], CROSS)
     np.testing.assert_allclose(p.loss(p.w0), CROSS(model(x), y).item(), **CLOSE)
+
+
+class Speaker(nn.Module):
+    """A language model in the manner of transformers: it computes its own loss, over labels that are not −100."""
+
+    def __init__(self, shift):
+        super().__init__()
+        self.shift, self.model = shift, net("gpt")[0]
+
+    def forward(self, tokens, labels):
+        logits = self.model(tokens)
+        if self.shift:
+            logits, labels = logits[:, :, :-1], labels[:, 1:]
+        return Output(loss=CROSS(logits, labels))
+
+
+@pytest.mark.parametrize("shift", [False, True])
+def test_ignored_labels_behind_a_loss_of_the_model(shift):
+    _, (x, y) = net("gpt", n=9)
+    y = y.clone()
+    y[4:, 2:] = y[0, 1:2] = -100
+    model = Speaker(shift)
+    batches = [{"tokens": x[a:b], "labels": y[a:b]} for a, b in ((0, 4), (4, 9))]
+    p = Problem(model, batches, lambda out, batch: out["loss"])
+    np.testing.assert_allclose(p.loss(p.w0), model(x, y)["loss"].item(), **CLOSE)
+    # Another count than these two cannot be guessed.
+    odd = lambda out, batch: out["loss"] * (batch["labels"] != -100).sum() / len(batch["labels"]) ** 0.5  # noqa: E731
+    with pytest.raises(ArgumentError, match=r"weight must be given for labels of -100"):
+        Problem(model, batches, odd)
 
 
 def test_the_weight_of_a_batch():
@@ -260,6 +293,13 @@ class Endless(IterableDataset):
             yield torch.randn(3).double(), random.randrange(3)
 
 
+class Redrawn:
+    """Batches that are no loader's, other ones at every pass."""
+
+    def __iter__(self):
+        return iter([(torch.randn(4, 3).double(), torch.tensor([0, 1, 2, 0]))])
+
+
 class Noisy(TensorDataset):
     def __getitem__(self, i):
         x, y = super().__getitem__(i)
@@ -275,6 +315,7 @@ def test_other_data_at_every_pass_are_refused():
         DataLoader(data, 8, sampler=WeightedRandomSampler([1.0] * 20, 20)),
         DataLoader(data, 8, sampler=RandomSampler(data, replacement=True)),
         DataLoader(data, 8, sampler=RandomSampler(data, replacement=True, generator=torch.Generator())),
+        Redrawn(),
     ):
         with pytest.raises(ArgumentError, match=r"data must be the same batches at every pass; .* pass list\(loader\)"):
             Problem(model, loader, CROSS)

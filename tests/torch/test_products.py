@@ -1,5 +1,7 @@
 """Products with the Hessian, Gauss-Newton and Fisher matrices, against dense ones that use nothing of steppe."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -163,6 +165,46 @@ def test_differences_are_the_last_resort_and_say_their_error(dtype):
     assert found.lower <= np.linalg.eigvalsh(truth)[-1] <= found.upper
     # The error of the products is part of the interval.
     assert found.upper - found.lower >= operator.precision * found.value
+
+
+def test_every_matrix_by_differences():
+    model, plain, data = with_function(Once)
+    p, truth = (steppe.torch.Problem(each, data, CROSS) for each in (model, plain))
+    v = np.random.default_rng(2).standard_normal(p.w0.size)
+    for matrix in (gauss_newton, residual, fisher, empirical_fisher):
+        ours, exact = matrix(p), matrix(truth)(v)
+        assert 0 < ours.precision < 1e-4
+        np.testing.assert_allclose(ours(v), exact, rtol=0, atol=1e-6 * np.linalg.norm(exact))
+    np.testing.assert_allclose(steppe.measures.trace(p).value, steppe.measures.trace(truth).value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum"])
+@pytest.mark.parametrize("last", [False, True])
+def test_bags_of_embeddings(mode, last):
+    """PyTorch has no second derivative of them; ours, against rows that are added up by hand."""
+    torch.manual_seed(3)
+    bags = nn.EmbeddingBag(7, 3, mode=mode, padding_idx=2, include_last_offset=last).double()
+    words, ends = torch.tensor([1, 2, 2, 5, 0, 6, 6]), [0, 2, 3, 7]
+    offsets = torch.tensor(ends if last else ends[:-1])
+    y = torch.tensor([0, 2, 1])
+    p = steppe.torch.Problem(bags, [((words, offsets), y)], CROSS)
+
+    class ByHand(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(bags.weight.detach().clone())
+
+        def forward(self, words):
+            found = []
+            for a, b in pairwise(ends):
+                kept = [self.weight[k] for k in words[a:b] if k != 2]
+                row = sum(kept, torch.zeros(3).double())
+                found.append(row / max(1, len(kept)) if mode == "mean" else row)
+            return torch.stack(found)
+
+    truth = dense_hessian(ByHand(), (words, y), CROSS)
+    assert hessian(p).precision is None
+    np.testing.assert_allclose(hessian(p).dense(), truth, rtol=0, atol=1e-14)
 
 
 class Wrong(torch.autograd.Function):

@@ -1,14 +1,16 @@
-"""Explicit methods for the gradient flow: RK4, and stabilised Runge-Kutta-Chebyshev (RKC2)."""
+"""Explicit methods for the gradient flow: stabilised Runge-Kutta-Chebyshev (RKC2), RK4, and Adams-Bashforth (AB2)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, final
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from steppe import check
@@ -38,13 +40,20 @@ class Attempt(NamedTuple):
     gradients: Array
 
 
+class Past(NamedTuple):
+    """The gradient a step before, and the length of that step; 0 before the first step."""
+
+    g: Array
+    h: Array
+
+
 def estimate(h: Array, moved: Array, g: Array, g_end: Array) -> Array:
     """The error of a step of RKC2, h³w‴/15, from both its ends."""
     return 0.8 * moved + 0.4 * h.astype(moved.dtype) * (g + g_end)
 
 
 class Method(Protocol):
-    """A Runge-Kutta method: how far it may step, and where a step leads. It is hashable: code is compiled for it."""
+    """How far a step may go, and where it leads."""
 
     @property
     def order(self) -> int: ...
@@ -54,11 +63,16 @@ class Method(Protocol):
         """Whether a step leaves little of the stiff components."""
         ...
 
+    @property
+    def first(self) -> float:
+        """The length of the first step, as a share of 1/ρ."""
+        ...
+
     def longest(self, radius: Array) -> Array:
         """The longest stable step, if the spectral radius of ∇²L was measured as `radius`."""
         ...
 
-    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array) -> Attempt:
+    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array, past: Past) -> Attempt:
         """A step of length h from w, where the gradient is g."""
         ...
 
@@ -73,6 +87,7 @@ class RK4:
     alpha: float = 1.0
     order: int = 4
     damps: bool = True
+    first: float = 1.0
 
     def __post_init__(self) -> None:
         check.number("alpha", self.alpha, above=0.0)
@@ -80,7 +95,7 @@ class RK4:
     def longest(self, radius: Array) -> Array:
         return self.alpha / radius
 
-    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array) -> Attempt:
+    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array, past: Past) -> Attempt:
         h = h.astype(w.dtype)
 
         def stage(i: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -98,6 +113,36 @@ class RK4:
         return Attempt(end, loss, g_end, jnp.zeros_like(w), jnp.asarray(4, dtype=int))
 
 
+@final
+class AB2(eqx.Module):
+    """The method of Adams and Bashforth of order two: steps α/ρ of one gradient, without error control.
+
+    w ← w − h((1 + r/2) g − (r/2) g₋), where g₋ is the gradient a step before and r the ratio of the two steps. It is
+    stable for α < 1. At a kink, where the gradient jumps, the error of any method is a part of the step times the jump.
+    It depends on the place of the kink within the step: in the root mean square it is 0.29 here and 0.17 for RK4. A
+    step is one gradient here and four there, so that this error is 2.3 times smaller for the same gradients.
+    """
+
+    alpha: Array
+    order: int = eqx.field(static=True, default=2)
+    damps: bool = eqx.field(static=True, default=True)
+    first: float = eqx.field(static=True, default=1 / 64)
+
+    def __init__(self, alpha: ArrayLike = 0.5):
+        if not isinstance(alpha, Array):
+            check.number("alpha", alpha, above=0.0)
+        self.alpha = jnp.asarray(alpha, dtype=float)
+
+    def longest(self, radius: Array) -> Array:
+        return self.alpha / radius
+
+    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array, past: Past) -> Attempt:
+        half = jnp.where(past.h > 0, 0.5 * h / jnp.where(past.h > 0, past.h, 1), 0).astype(w.dtype)
+        end = w - h.astype(w.dtype) * ((1 + half) * g - half * past.g)
+        loss, g_end = gradient(end)
+        return Attempt(end, loss, g_end, jnp.zeros_like(w), jnp.asarray(1, dtype=int))
+
+
 @dataclass(frozen=True)
 class RKC2:
     """The Runge-Kutta-Chebyshev method of order two (Sommeijer, Shampine and Verwer 1998).
@@ -110,6 +155,7 @@ class RKC2:
     most_stages: int = MOST_STAGES
     order: int = 2
     damps: bool = False
+    first: float = 1.0
 
     def __post_init__(self) -> None:
         check.integer("most_stages", self.most_stages, minimum=2)
@@ -121,7 +167,7 @@ class RKC2:
         s = jnp.ceil(jnp.sqrt(1 + SAFETY * h * radius / STABLE))
         return jnp.clip(s, 2, self.most_stages).astype(int)
 
-    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array) -> Attempt:
+    def attempt(self, gradient: Gradient, w: Array, g: Array, h: Array, radius: Array, past: Past) -> Attempt:
         s = self.stages(h, radius)
         table = jnp.asarray(coefficients(self.most_stages))
         first = s * (s - 1) // 2 - 1  # the row of stage 1 of the method of s stages

@@ -8,7 +8,7 @@ import numpy as np
 from jax import Array
 
 from steppe.dynamics._flow import radius as radius_
-from steppe.dynamics._flow.method import Attempt, Gradient, Method, estimate
+from steppe.dynamics._flow.method import Attempt, Gradient, Method, Past, estimate
 from steppe.dynamics._flow.radius import Radius
 from steppe.problem import Problem
 
@@ -78,6 +78,8 @@ class State(NamedTuple):
     stuck: Array  # no step, however short, is possible
     horizon: Array  # the time at which the flow ends
     kinked: Array  # this many next steps are judged as steps across a kink
+    at_kinks: Array  # the gradients of all steps that were judged so
+    waves: Array  # ∫ρ dt
 
 
 def interpolate(before: Point, now: Point, t: Array) -> Array:
@@ -219,9 +221,8 @@ def start(origin: Array, w: Array, loss: Array, g: Array, horizon: Array) -> Sta
     real = jnp.zeros((), dtype=float)
     point = Point(real, w, loss, g)
     none = jnp.asarray(0, dtype=int)  # a weak type would compile the loop twice
-    return State(
-        origin, point, point, real, radius_.unmeasured(g), none + 1, loss, none, jnp.asarray(False), horizon, none
-    )
+    counted = none + 1, loss, none, jnp.asarray(False), horizon, none, none
+    return State(origin, point, point, real, radius_.unmeasured(g), *counted, real)
 
 
 def step(problem: Problem, method: Method, tolerance: Tolerance, state: State) -> State:
@@ -265,12 +266,13 @@ def _attempt(gradient: Gradient, method: Method, tolerance: Tolerance, state: St
     bound = jnp.maximum(radius.value, np.finfo(now.w.dtype).tiny)
     # The first step is one that gradient descent could take; without curvature, a short one.
     flat = 1e-3 * (1 + norm(now.w)) / norm(now.g)
-    first = jnp.where(radius.value > 0, 1 / bound, flat)
+    first = jnp.where(radius.value > 0, method.first / bound, flat)
     wanted = jnp.minimum(jnp.where(last.next_h > 0, last.next_h, first), method.longest(bound))
     left = state.horizon - now.t
     # Two equal steps are better than a long one and a tiny one.
     h = jnp.where(wanted >= left, left, jnp.where(2 * wanted > left, left / 2, wanted))
-    new = method.attempt(gradient, now.w, now.g, h, jnp.maximum(radius.at(now.t + h), bound))
+    past = Past(state.before.g, now.t - state.before.t)
+    new = method.attempt(gradient, now.w, now.g, h, jnp.maximum(radius.at(now.t + h), bound), past)
     end = Point(jnp.where(h >= left, state.horizon, now.t + h), new.w, new.loss, new.g)
     off = new.error
     if not method.damps:
@@ -308,6 +310,8 @@ def _accepted(state: State, trial: Trial) -> State:
         state.origin, end, state.now, trial.judgement.next_h, radius,
         state.gradients + trial.gradients, jnp.minimum(state.least_loss, end.loss), still, state.stuck, state.horizon,
         jnp.maximum(trial.judgement.kinked - 1, 0),
+        state.at_kinks + jnp.where(trial.judgement.kinked > 0, trial.gradients, 0),
+        state.waves + (end.t - state.now.t) * trial.radius.value,
     )  # fmt: skip
 
 

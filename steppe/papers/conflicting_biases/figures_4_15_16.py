@@ -229,19 +229,6 @@ def fig16(entries: Sequence[Any]) -> dict[str, Any]:
     return {"title": title, "columns": 4} | shared_plane(entry) | {"planes": planes}
 
 
-@PAPER.claim(
-    "fig16-better", "section 3", "All trajectories above η_c that converge generalise better than the least norm.",
-    "ratio of risks < 1", needs=(fig15, fig16),
-)  # fmt: skip
-def better_than_norm(rates: Sequence[Any], twelve: Sequence[Any]) -> Finding:
-    """The largest risk over R(M_ℓ1) among the twelve trajectories past η_c that converge."""
-    example = example_of(twelve[0])
-    limit = example.risks()["norm"]
-    ratios, fine = (converged(runs[0], above=example.critical())["risk"] / limit for runs in (twelve, rates))
-    detail = f"{len(ratios)} trajectories; on the grid of figure 15 {(fine < 1).mean():.1%} of {len(fine)}"
-    return Finding(float(ratios.max()), bool((ratios < 1).all()), detail)
-
-
 @PAPER.claim("fig16-kkt", "Figure 16", "Training often ends close to a KKT point.", "distance < 0.1", needs=(fig16,))
 def near_kkt(runs: Sequence[Any]) -> Finding:
     """The largest distance of an end to the KKT point with S = 2/η, for the rates at which such a point exists."""

@@ -1,5 +1,6 @@
 """A finished sweep, read: its ends at one goal, its critical rate, its trajectories; and the panels that show them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,11 @@ from numpy.typing import NDArray
 from steppe.papers.conflicting_biases.table_1 import Setting
 
 _LOSSES = {"half_mse": "MSE", "cross_entropy": "CE"}
+_MEASURES = {
+    "empirical_fisher": "Fisher λ_max, own labels", "empirical_fisher_trace": "Fisher trace, own labels",
+    "weighted": "λ_max(|w| H |w|)", "adaptive_linf": "adaptive sharpness, ℓ∞",
+    "invariant": "least λ_max of all rescalings",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,10 @@ class Ends:
 
     entry: Any
     goal: float
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return spec_of(self.entry)
 
     @property
     def table(self) -> dict[str, NDArray[Any]]:
@@ -39,11 +49,11 @@ class Ends:
 
     @property
     def loss(self) -> str:
-        return self.entry.spec["setting"]["loss"]
+        return self.spec["setting"]["loss"]
 
     @property
     def setting(self) -> Setting:
-        return Setting(**self.entry.spec["setting"])
+        return Setting(**self.spec["setting"])
 
     @property
     def title(self) -> str:
@@ -63,22 +73,37 @@ class Ends:
         return {name.removeprefix(prefix): a for name, a in params.items() if name.startswith(prefix)}
 
 
+def spec_of(entry: Any) -> dict[str, Any]:
+    """The spec of the sweep, also of one whose ends were measured once more."""
+    spec: dict[str, Any] = entry.spec.get("sweep", entry.spec)
+    return spec
+
+
 def at_last_goal(entry: Any) -> Ends:
-    return Ends(entry, entry.spec["goals"][-1])
+    return Ends(entry, spec_of(entry)["goals"][-1])
+
+
+def at_goal(entry: Any, goal: float) -> Ends:
+    """The ends at this goal, or at the last one if the sweep, a stand-in, does not have it."""
+    return Ends(entry, goal) if goal in spec_of(entry)["goals"] else at_last_goal(entry)
 
 
 def at_every_goal(entry: Any) -> list[Ends]:
-    return [Ends(entry, goal) for goal in entry.spec["goals"]]
+    return [Ends(entry, goal) for goal in spec_of(entry)["goals"]]
 
 
-def row_summary(entry: Any) -> dict[str, Any]:
-    """A finished sweep in numbers: its setting, its critical rate, and a summary of its ends at the last goal."""
+def row_summary(ends: Ends) -> dict[str, Any]:
+    """The ends of a sweep in numbers: the setting, the critical rate, and `steppe.rates.summary`."""
     from steppe.rates import summary
 
-    ends = at_last_goal(entry)
     flow = {name: ends.flow[name] for name in ("initial_sharpness", "largest_sharpness")}
-    setting = {"setting": ends.title.replace("\n", ", ")} | flow | {"critical_rate": ends.critical}
-    return setting | summary(ends.table, ends.critical) | {"rates": len(ends.rates)}
+    setting = {"setting": ends.title.replace("\n", ", "), "seed": ends.setting.seed} | flow
+    # A product with ∇²L costs as much as two gradients.
+    runs = ends.entry.result["runs"]
+    setting["gradients"] = (
+        sum(runs["gradients"]) + 2 * sum(runs["products"]) + int(ends.entry.result["flow"]["gradients"][-1])
+    )
+    return setting | {"critical_rate": ends.critical} | summary(ends.table, ends.critical) | {"rates": len(ends.rates)}
 
 
 # The panels: one quantity of the ends against the rate, or of three runs against the time.
@@ -92,7 +117,30 @@ def panel(ends: Ends, quantity: str, *, fine: bool = False, titled: bool = True)
     keep = table["lr"] <= 3 * ends.critical * 1.0001 if fine else np.full(len(table["lr"]), True)
     kept = {name: column[keep] for name, column in table.items()}
     smoothed = ends.loss == "cross_entropy"
-    return _draw.panel(kept, flow, quantity, smoothed=smoothed) | {"title": ends.title if titled else ""}
+    one = _draw.panel(kept, flow, quantity, smoothed=smoothed) | {"title": ends.title if titled else ""}
+    if ends.spec.get("multiples"):  # rates from 0.5 to 27 η_c, where the paper's grids are even
+        one = {"log": "x"} | one
+    return one | ({"y": _MEASURES[quantity]} if quantity in _MEASURES else {})
+
+
+def seeds_panel(sweeps: Sequence[Ends], quantity: str) -> dict[str, Any]:
+    """A quantity of the ends of several seeds over that of the flow's end, against η/η_c of each seed."""
+    from steppe.rates._draw import LABELS, line, series_of
+
+    series = []
+    for ends, colour in zip(sweeps, ("green", "blue", "pink"), strict=False):
+        # The paper draws the sharpness against 2/η, which is s_GF at η_c.
+        unit = ends.flow["largest_sharpness" if quantity == "sharpness" else quantity]
+        x, y = ends.table["lr"] / ends.critical, ends.table[quantity] / unit
+        series.append(series_of(x, y, "joined", colour, f"seed {ends.setting.seed}"))
+    over = "its largest along the flow" if quantity == "sharpness" else "the flow's end"
+    one: dict[str, Any] = {"x": "learning rate η/$\\eta_c$", "y": f"{LABELS[quantity]}\nover {over}", "series": series}
+    if quantity == "sharpness":
+        shown = [x for one in series for x in one["x"]]
+        rates = np.geomspace(min(shown), max(shown), 100)
+        series.append(series_of(rates, 1 / rates, "line", "blue", "2/η"))
+        one["top"] = 1.6
+    return one | {"log": "x", "places": [line(1.0, "critical rate $\\eta_c$", "orange", "--")]}
 
 
 def layers_panel(ends: Ends, norm: str, *, titled: bool = True) -> dict[str, Any]:

@@ -1,43 +1,46 @@
-"""What the figures and claims on networks share: their runs at each scale, grids of panels, and the names of stand-ins.
+"""What the figures on networks share: their runs at each scale, grids of panels, and the names of stand-ins.
 
 At smoke and laptop scale the runs are not those of the paper: smaller networks, fewer examples, other data. Titles of
 figures and details of claims then name the network and the data that were used.
 """
 
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from steppe import figures
-from steppe.experiments import Figure, Finding, Scale, Shown
-from steppe.papers.conflicting_biases.network_ends import Ends, at_last_goal, panel
+from steppe.experiments import Experiment, Figure, Scale, Shown
+from steppe.papers.conflicting_biases.network_ends import Ends, at_goal, at_last_goal, panel
 from steppe.papers.conflicting_biases.network_runs import NetworkSweep
-from steppe.papers.conflicting_biases.network_scales import smoke_spec, spec
+from steppe.papers.conflicting_biases.network_scales import served_by, smoke_spec, spec
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.table_1 import Row, Setting, shown_in, stand_ins
 
-Numbers = Callable[[Sequence[Any]], dict[str, Any]]
-Check = Callable[[list[Ends]], Finding]
-
-NORMS = ("l1", "l2", "nuclear")
+Numbers = Callable[[Sequence[Any], Sequence[Row]], dict[str, Any]]
+Changed = Callable[[NetworkSweep], Experiment]
 
 # At smoke scale a figure shows these instead of its rows: few sweeps, each in several figures.
-_TANH = smoke_spec(Setting("fcn", "mnist", "half_mse", activation="tanh"), all_sharpness=True)
+_TANH = smoke_spec(Setting("fcn", "mnist", "half_mse", activation="tanh"))
 _RELU = smoke_spec(Setting("fcn", "mnist", "half_mse"))
 _CROSS_ENTROPY = smoke_spec(Setting("fcn", "mnist", "cross_entropy"))
 
 
-def figure(id: str, title: str, panels: Sequence[str], numbers: Numbers, *, all_sharpness: bool = False) -> Figure:
-    """Declare a figure of the rows that the paper shows in these panels ("3a" for example)."""
+def figure(
+    id: str, title: str, panels: Sequence[str], numbers: Numbers, *,
+    runs_of: Changed | Mapping[Scale, Changed] | None = None, scales: Sequence[Scale] = ("smoke", "laptop", "paper"),
+) -> Figure:  # fmt: skip
+    """Declare a figure of the rows that the paper shows in these panels ("3a" for example).
+
+    `runs_of` changes the sweeps of the rows, at all scales or at those that it names.
+    """
     rows = list(dict.fromkeys(shown_in(name) for name in panels))
-    runs: dict[Scale, Sequence[NetworkSweep]] = {
-        "smoke": tuple(dict.fromkeys(_TANH if all_sharpness else _stand_in(row) for row in rows)),
-        "laptop": tuple(dict.fromkeys(spec(row, "laptop", all_sharpness=all_sharpness) for row in rows)),
-        "paper": tuple(spec(row, "paper", all_sharpness=all_sharpness) for row in rows),
-    }
-    return PAPER.figure(id, title, runs=runs, show=Shown(numbers, figures.rates))
+    changes = runs_of if isinstance(runs_of, Mapping) else dict.fromkeys(scales, runs_of)
+    runs: dict[Scale, Sequence[Experiment]] = {}
+    for scale in scales:
+        swept = dict.fromkeys(_stand_in(row) if scale == "smoke" else spec(row, scale) for row in rows)
+        change = changes.get(scale)
+        runs[scale] = tuple(change(one) if change else one for one in swept)
+    show = Shown(lambda entries: numbers(entries, rows), figures.rates)
+    return PAPER.figure(id, title, runs=runs, show=show)
 
 
 def _stand_in(row: Row) -> NetworkSweep:
@@ -47,62 +50,28 @@ def _stand_in(row: Row) -> NetworkSweep:
 
 
 def ends_grid(title: str, *quantities: str) -> Numbers:
-    """A column for each sweep, a row for each quantity of its ends at the last goal."""
+    """A column for each row, a row for each quantity of its ends at its goal."""
     return grid(title, quantities, panel)
 
 
 def grid(title: str, quantities: Sequence[str], one: Callable[..., dict[str, Any]]) -> Numbers:
-    """A column for each sweep, a row for each quantity: the panel `one(ends, quantity, titled=...)`."""
+    """A column for each row of table 1, a row for each quantity: the panel `one(ends, quantity, titled=...)`."""
 
-    def numbers(entries: Sequence[Any]) -> dict[str, Any]:
-        ends = [at_last_goal(entry) for entry in entries]
-        rows = [[one(e, quantity, titled=k == 0) for e in ends] for k, quantity in enumerate(quantities)]
-        return {"title": honest(title, ends), "grid": rows}
+    def numbers(entries: Sequence[Any], rows: Sequence[Row]) -> dict[str, Any]:
+        ends = [one for entry in entries for one in ends_of(entry, rows)]
+        panels = [[one(e, quantity, titled=k == 0) for e in ends] for k, quantity in enumerate(quantities)]
+        return {"title": honest(title, ends), "grid": panels}
 
     return numbers
+
+
+def ends_of(entry: Any, rows: Sequence[Row]) -> list[Ends]:
+    """The ends of a sweep at the goal of each of the rows that it stands for; a stand-in is shown at its last goal."""
+    goals = [row.goal for row, _ in served_by(entry) if row in rows]
+    return [at_goal(entry, goal) for goal in goals] or [at_last_goal(entry)]
 
 
 def honest(title: str, ends: Iterable[Ends]) -> str:
     """The title of what the paper shows; if something else is shown, it says so and names that."""
     others = stand_ins(one.setting for one in ends)
     return f"Stand-in for {title}\n{others}" if others else title
-
-
-def claim(
-    id: str, source: str, statement: str, expected: str, *needs: Figure, loss: str | None = None
-) -> Callable[[Check], Check]:
-    """Declare a claim on sweeps. The check gets every sweep of the figures once, at its last goal; with `loss` only
-    those with this loss."""
-
-    def declare(check: Check) -> Check:
-        @PAPER.claim(id, source, statement, expected, needs=needs)
-        @functools.wraps(check)
-        def on_runs(*runs: Sequence[Any]) -> Finding:
-            entries = {entry.id: at_last_goal(entry) for figure_runs in runs for entry in figure_runs}
-            ends = [one for one in entries.values() if loss in (None, one.loss)]
-            found, others = check(ends), stand_ins(one.setting for one in ends)
-            return Finding(found.measured, found.holds, found.detail + (f"; stand-ins: {others}" if others else ""))
-
-        return check
-
-    return declare
-
-
-def farthest_from_one(ratios: Iterable[float]) -> float:
-    return max(ratios, key=lambda ratio: abs(np.log(ratio)), default=np.nan)
-
-
-def at_the_edge(ends: list[Ends], name: str, *, above: float) -> tuple[float, str]:
-    """The median of λη/2 over the rates from `above` to 3 η_c, of the sweep where it is farthest from 1."""
-    medians = []
-    for one in ends:
-        rates = one.table["lr"]
-        past = (rates > above * one.critical) & (rates < 3.01 * one.critical)
-        medians.append(float(np.median(one.table[name][past] * rates[past] / 2)))
-    return farthest_from_one(medians), f"{len(medians)} sweeps"
-
-
-def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(x, y).statistic)

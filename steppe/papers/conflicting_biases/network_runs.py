@@ -41,7 +41,7 @@ class FlowRun(Experiment, kind="conflicting-biases/flow"):
 
         problem, _ = self.setting.problems()
         found = critical_rate(
-            problem, losses=self.goals, flow=Flow(self.rtol), checkpoint=checkpoint, progress=progress
+            problem, losses=self.goals, flow=Flow(self.rtol, verify=False), checkpoint=checkpoint, progress=progress
         )
         last = found[-1]
         final = {"sharpness": last.sharpness, "initial": last.initial_sharpness, "largest": last.largest_sharpness}
@@ -105,8 +105,8 @@ class NetworkSweep(Experiment, Composite, kind="conflicting-biases/sweep"):
         problem, test = self.setting.problems()
         options: dict[str, Any] = self._options() | {"checkpoint": checkpoint, "progress": progress, "test": test}
         if not self.multiples:
-            return _stored_sweep(sweep(problem, flow=Flow(self.rtol), **options))
-        critical = critical_rate(problem, losses=self.goals, flow=Flow(self.rtol), progress=progress)
+            return _stored_sweep(sweep(problem, flow=Flow(self.rtol, verify=False), **options))
+        critical = critical_rate(problem, losses=self.goals, flow=Flow(self.rtol, verify=False), progress=progress)
         return _stored_sweep(sweep(problem, self.rates(critical), critical=critical, **options))
 
     @property

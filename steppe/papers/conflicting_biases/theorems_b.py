@@ -177,19 +177,27 @@ def stability(runs: Sequence[Any]) -> Finding:
 
 
 @PAPER.claim(
-    "thmB.2-exception",
-    "Theorem B.2",
-    "The set of starts that the theorem excepts has measure zero, but is not empty.",
-    "stays at S > 2/η",
-)
+    "thmB.2-exception", "Theorem B.2",
+    "The set of starts that the theorem excepts is not empty, but has measure zero.",
+    "a start at S > 2/η stays; of 1,000 starts within 1e-6 of it none does",
+)  # fmt: skip
 def stability_exception() -> Finding:
-    """Gradient descent started exactly at a point of M three times too sharp: the distance it moves in 100 steps."""
-    x, y, lr = np.array([1.0, 0.25]), 1.0, 3 * 2 / 4.0
-    w = np.array([1.0, 0.0])
-    for _ in range(100):
-        w = w - lr * (x @ w**2 - y) * 2 * x * w
-    moved = float(np.abs(w - [1.0, 0.0]).max())
-    return Finding(moved, moved == 0, "start (1, 0), S = 4, 2/η = 1.33: it is in A_X")
+    """The share of random starts near a point of M three times too sharp that stay; the point itself does."""
+    return staying(3 * 2 / 4.0)
+
+
+def staying(lr: float, draws: int = 1000, steps: int = 60) -> Finding:
+    """Descent from (1, 0), where S = 4, and from starts drawn within 1e-6 of it: who stays within 0.01 of it?"""
+    x, y, point = np.array([1.0, 0.25]), 1.0, np.array([1.0, 0.0])
+    away = np.random.default_rng(0).uniform(-1e-6, 1e-6, (draws, 2))
+    w = point + np.concatenate([np.zeros((1, 2)), away])
+    stayed = np.full(len(w), True)
+    for _ in range(steps):
+        w = w - lr * ((w**2 @ x - y)[:, None] * 2 * x * w)
+        stayed &= np.abs(w - point).max(axis=1) < 0.01
+        w = np.where(stayed[:, None], w, point)  # what has left may diverge, and is not followed
+    share = float(stayed[1:].mean())
+    return Finding(share, bool(stayed[0]) and share == 0, f"start (1, 0), S = 4, 2/η = {2 / lr:.2f}: it is in A_X")
 
 
 @PAPER.misprint(
