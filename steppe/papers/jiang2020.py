@@ -20,6 +20,8 @@ from steppe.store import Computed
 PAPER = Paper("jiang2020", "Fantastic generalization measures and where to find them", module=__name__)
 
 Runs = Sequence[Any]
+Data = Literal["digits", "mnist"]
+Loss = Literal["half_mse", "cross_entropy"]
 AXES = ("depth", "width", "batch", "rate")
 # `trace` and `sharpness` are of the Gauss-Newton matrix of the training loss, `invariant_*` their least values over all
 # rescalings of neurons. `gap` is the relative gap of the least sharpness, `norm` = ‖w‖, `steps` those to the goal.
@@ -46,8 +48,8 @@ class Grid(Experiment, kind="jiang2020/grid"):
     """
 
     precision = "float32"
-    data: Literal["digits", "mnist"] = "digits"
-    loss: Literal["half_mse", "cross_entropy"] = "half_mse"
+    data: Data = "digits"
+    loss: Loss = "half_mse"
     n: int = 256
     depths: tuple[int, ...] = (1, 2)
     widths: tuple[int, ...] = (24, 64)
@@ -58,10 +60,10 @@ class Grid(Experiment, kind="jiang2020/grid"):
     seeds: int = 5
 
     def run(self, checkpoint: Any, progress: Any) -> Computed:
-        cells = list(product(range(self.seeds), self.depths, self.widths, self.batches, self.rates))
+        cells = list(product(range(self.seeds), product(self.depths, self.widths, self.batches, self.rates)))
         saved = None if checkpoint is None else checkpoint.load()
         done = [] if saved is None else list(saved["rows"])
-        for seed, *cell in cells[len(done) :]:
+        for seed, cell in cells[len(done) :]:
             found = self.network(seed, *cell, *self.images(seed)) | {"seed": seed}
             done.append([found[name] for name in COLUMNS])
             if checkpoint is not None and checkpoint.due():
@@ -208,11 +210,12 @@ def settings(runs: Runs) -> list[Setting]:
 
 # The figures and the claims.
 
-EVERY = [
-    Grid(data=data, loss=loss, rates=rates)
-    for loss, rates in (("half_mse", (0.02, 0.05, 0.1)), ("cross_entropy", (0.03, 0.1, 0.3)))
-    for data in ("digits", "mnist")
-]  # type: ignore[arg-type]
+SETTINGS: tuple[tuple[Loss, tuple[float, ...]], ...] = (
+    ("half_mse", (0.02, 0.05, 0.1)),
+    ("cross_entropy", (0.03, 0.1, 0.3)),
+)
+DATA: tuple[Data, ...] = ("digits", "mnist")
+EVERY = [Grid(data=data, loss=loss, rates=rates) for loss, rates in SETTINGS for data in DATA]
 SMALL = [
     Grid(loss="cross_entropy", n=32, depths=(1,), widths=(16,), batches=(8,), rates=(0.1, 0.3), goal=0.05, seeds=3)
 ]

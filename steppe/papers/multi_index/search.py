@@ -53,7 +53,8 @@ def path(
 
     rng = np.random.default_rng([seed, d, n, m])
     act, link, U, x, y = drawn(activation, r, d, n, rng, noise=(level / n) ** 0.5)
-    bound, rows, lr = theory.pointwise(x, y, m, act), [], 0.3
+    rows: list[tuple[float, ...]] = []
+    bound, lr = theory.pointwise(x, y, m, act), 0.3
 
     def keep(W: Any) -> Any:
         return theory.capped(W, U, search) if search < 1 else W
