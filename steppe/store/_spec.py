@@ -4,10 +4,12 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 _DIGITS = 20  # hex digits of an address
+_ADDRESS = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
 
 
 class StoreError(RuntimeError):
@@ -38,7 +40,7 @@ def address_of(canonical: Mapping[str, Any]) -> str:
 
 
 def is_address(name: str) -> bool:
-    return len(name) == _DIGITS and set(name) <= set("0123456789abcdef")
+    return _ADDRESS.fullmatch(name) is not None
 
 
 def dumps(value: Any, indent: int | None = None) -> str:
