@@ -81,10 +81,10 @@ def ruled_by_kinks(state: State) -> Array:
 def own_error(distance: float, gradients: int, gradients_before: int, error_before: float | None = None) -> float:
     """The error of a run from its distance to the one before, as shares of the way.
 
-    Two ends may be close by chance, so it is not less than the error of the run before, made smaller by the gradients.
+    Two ends may be close by chance, so that LEAST of the error before counts as a distance too.
     """
     ratio = min(1.0, max(gradients_before / gradients, LEAST))
-    return ratio * max(distance, error_before or 0.0)
+    return ratio * max(distance, LEAST * (error_before or 0.0))
 
 
 def finer(fineness: float, rtol: float, error: float | None, *, plain: bool, least: float) -> float | None:
