@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: verify test setup lint types layers examples docs clean
+.PHONY: verify test setup lint types layers examples docs products clean
 
 # The stamp is older than what it depends on exactly when the environment must be made again.
 $(VENV)/ready: pyproject.toml constraints.txt
@@ -43,6 +43,10 @@ examples: $(VENV)/ready
 # The site, in build/site: every page, the API, and the gallery, whose examples run.
 docs: $(VENV)/ready-all
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+
+# Products with curvature of every network at every size, compiled as users do, without the flags of the tests.
+products: $(VENV)/ready
+	$(BIN)/python tests/products.py
 
 clean:
 	rm -rf build $(VENV)

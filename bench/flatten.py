@@ -19,8 +19,6 @@ from steppe.flattening import (
     exponents,
     flatten,
     flattest,
-    lower_bound,
-    merged,
 )
 from steppe.flattening import _jacobian as curvature
 from steppe.problem import Problem
@@ -98,9 +96,8 @@ def _ratio(subject: str, peer: str, ours: Ours, value: float, seconds: float, *,
 
 
 def _balanced(A: Any, weights: Any) -> tuple[float, float]:
-    A, weights = merged(A, weights)
-    t = balance(A, weights)
-    return float(np.sum(weights * np.exp(-2 * (A @ t)))), lower_bound(A, weights, t)
+    best = balance(A, weights)
+    return best.value, best.lower
 
 
 def _bounds(best: Flattened | Flattest) -> tuple[float, float]:

@@ -6,6 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
+import steppe.papers
+
 DOCS = Path(__file__).parent
 API = DOCS / "api"
 # Modules in the order in which a reader meets them. `steppe.torch` needs PyTorch.
@@ -97,20 +99,41 @@ def _paragraph(text):
 
 def _escaped(text):
     """Text with `code` as a literal and nothing else that reStructuredText would read as markup."""
-    text = re.sub(r"(`[^`]+`)(?=\w)", r"\1\\ ", text)  # a literal ends before a space, a mark or this empty escape
-    parts = re.split(r"(`[^`]+`(?:\\ )?)", text)
-    marked = [
-        re.sub(r"`([^`]+)`", r"``\1``", part) if part.startswith("`") else re.sub(r"([*|_\\`])", r"\\\1", part)
-        for part in parts
-    ]
-    text = "".join(marked)
+    parts = re.split(r"(`[^`]+`)", text)
+    for k, part in enumerate(parts):
+        if part.startswith("`"):  # a literal ends before a space, a mark or an empty escape
+            parts[k] = f"`{part}`" + ("\\ " if re.match(r"\w", parts[k + 1]) else "")
+        else:
+            parts[k] = re.sub(r"([*|_\\`])", r"\\\1", part)
+    text = "".join(parts)
     return re.sub(r"^([-+•]|\w+[.)])(\s)", r"\\\1\2", text)
 
 
-def explorables(app, docname, source):
-    """Links to the explorable pages in the package lead to their copies on the site."""
+def adapted(app, docname, source):
+    """A page as the site needs it: explorable pages have copies there, a folder is its claims, a table has a title."""
     link = r"\[([^\]]+)\]\(\.\./steppe/report/static/explore/([\w.]+)\)"
-    source[0] = re.sub(link, r'<a href="explore/\2">\1</a>', source[0])
+    text = re.sub(link, r'<a href="explore/\2">\1</a>', source[0])
+    text = re.sub(r"\]\((results/[\w-]+)\)", r"](\1/claims.md)", text)
+    if docname.startswith("results/") and not text.startswith("#"):
+        text = f"# Claims of {docname.split('/')[1]}\n\n{text}"
+    source[0] = text + _contents() if docname == "README" else text
+
+
+def _contents():
+    """The tables of contents beside every page, from the files."""
+    pages = sorted(path.stem for path in DOCS.glob("*.md") if path.stem not in {"README", "start"})
+    papers = [page for page in pages if page in {*steppe.papers.names(), "diagonal"}]
+    deeper = sorted(path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.glob("re[sp]*/**/*.md"))
+    named = [f"{page.replace('results/', 'Claims: ').replace('reports/', 'Report: ')} <{page}>" for page in deeper]
+    trees = {
+        "Tools": ["start", *(page for page in pages if page not in papers)],
+        "Papers": papers,
+        "More": ["gallery/index", "api/index", *named],
+    }
+    return "".join(
+        f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(entries) + "\n```\n"
+        for caption, entries in trees.items()
+    )
 
 
 def copy_explorables(app, error):

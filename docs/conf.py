@@ -47,5 +47,5 @@ def setup(app):
     app.connect("builder-inited", _site.write_api, priority=400)
     app.connect("autodoc-process-docstring", _site.plain_words)
     app.connect("env-updated", _site.check_api)
-    app.connect("source-read", _site.explorables)
+    app.connect("source-read", _site.adapted)
     app.connect("build-finished", _site.copy_explorables)

@@ -14,7 +14,7 @@ KINDS = 32
 ALL_KINDS = 32 * KINDS
 
 # Rooms whose lru_cache functions hold facts about networks. Elsewhere a cache makes equal objects identical.
-_FACTS = "steppe.curvature"
+_FACTS = ("steppe.curvature", "steppe._same")
 
 _kinds: set[int] = set()
 _cleared = 0

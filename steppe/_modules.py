@@ -1,5 +1,6 @@
 """Modules of Equinox and Flax as functions predict(params, x)."""
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,40 @@ from jax import Array
 from steppe import check
 
 Predict = Callable[[Any, Any], Array]
+
+# What Flax and PyTorch call the statistics that a network keeps of its inputs. They have no gradient.
+_STATISTICS = {"batch_stats", "running_mean", "running_var", "num_batches_tracked"}
+
+
+def refuse_statistics(params: Any) -> None:
+    """Refuses parameters with running statistics among them, which a dictionary of all variables of a module has."""
+
+    def held(part: Any) -> bool:
+        return isinstance(part, eqx.nn.State) or _is_variable(part)
+
+    remedy = (
+        "They are no parameters: pass variables['params'] alone and hold the rest fixed, or build the problem with "
+        "steppe.Problem.of(module, x, y, loss)."
+    )
+    if isinstance(params, Mapping) and "params" in params and len(params) > 1:
+        others = sorted(str(name) for name, part in params.items() if name != "params" and isinstance(part, Mapping))
+        if others and isinstance(params["params"], Mapping):
+            check.refuse("params", "parameters only", f"the collections {others} beside 'params'", remedy)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(params, is_leaf=held):
+        where = jax.tree_util.keystr(path)
+        names = set(re.split(r"\W+", where))
+        if held(leaf) or names & _STATISTICS:
+            got = f"params{where}, {type(leaf).__name__}" if held(leaf) else f"params{where}"
+            check.refuse("params", "parameters only, without running statistics", got, remedy)
+
+
+def _is_variable(part: Any) -> bool:
+    """Whether it is a variable of Flax's nnx that is no parameter."""
+    if "flax" not in sys.modules:
+        return False
+    from flax import nnx
+
+    return isinstance(part, nnx.Variable) and not isinstance(part, nnx.Param)
 
 
 def functional(module: Any, arguments: Mapping[str, Any]) -> tuple[Predict, Any]:
@@ -148,7 +183,21 @@ def _of_linen(module: Any, variables: Any, arguments: _Held) -> tuple[Predict, A
         check.refuse("variables", "a dictionary with 'params'", sorted(variables), "Pass module.init(key, x).")
     # Running statistics are not parameters.
     rest = {name: value for name, value in variables.items() if name != "params"}
+    try:
+        hash(module)
+    except TypeError:  # an attribute is a list, as in linen.Sequential
+        module = _Alone(module)
     return _Linen(module, _Held(rest), arguments), variables["params"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Alone:
+    """A module without hash, equal to nothing but itself."""
+
+    module: Any
+
+    def apply(self, *args: Any, **options: Any) -> Any:
+        return self.module.apply(*args, **options)
 
 
 @dataclass(frozen=True)

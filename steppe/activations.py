@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from steppe import check
+from steppe._guard import guard
 
 __all__ = [
     "Activation",
@@ -47,6 +48,7 @@ class Activation:
     curvature: Elementwise = field(repr=False, compare=False)
     leak: float | None = None
 
+    @guard
     def __call__(self, h: Array) -> Array:
         return self.value(h)
 
@@ -66,6 +68,7 @@ def check_activation(activation: Activation) -> None:
 relu = Activation("relu", jax.nn.relu, lambda h: jnp.where(h > 0, 1.0, 0.0).astype(h.dtype), jnp.zeros_like, 0.0)
 
 
+@guard
 @cache  # one object for each slope, so that equal problems share compiled code
 def leaky_relu(leak: float = 0.01) -> Activation:
     """h where h > 0, else leak·h; PyTorch's default leak is 0.01.
@@ -112,6 +115,7 @@ class Homogeneous:
         check.number("negative", self.negative)
         check.number("degree", self.degree, minimum=1.0, remedy="Below degree 1 the slope at 0 is infinite.")
 
+    @guard
     def __call__(self, z: Any) -> Any:
         z = np.asarray(z, dtype=float)
         return np.where(z > 0, self.positive, self.negative) * np.abs(z) ** self.degree

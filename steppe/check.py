@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-__all__ = ["ArgumentError", "finite", "integer", "integers", "number", "numbers", "refuse", "suggest"]
+__all__ = ["ArgumentError", "converted", "finite", "integer", "integers", "number", "numbers", "refuse", "suggest"]
 
 
 def __dir__() -> list[str]:
@@ -20,10 +20,12 @@ def refuse(argument: str, rule: str, got: object, remedy: str) -> NoReturn:
 
 
 def integer(argument: str, value: Any, *, minimum: int, remedy: str = "Pass a whole number in that range.") -> int:
-    """A whole number ≥ minimum; 100.0 and 1e5 are whole, True and 1.5 are not."""
+    """A whole number ≥ minimum, of at most 128 bits; 100.0 and 1e5 are whole, True and 1.5 are not."""
     number = _real(value)
     if not math.isfinite(number) or number != int(number) or number < minimum:
         refuse(argument, f"a whole number ≥ {minimum}", value, remedy)
+    if number >= 2**128:  # as wide as a key may be; a loop of so many steps would not end
+        refuse(argument, f"a whole number ≥ {minimum} and below 2¹²⁸", value, remedy)
     return int(value)
 
 
@@ -60,9 +62,49 @@ def finite(argument: str, array: Any, remedy: str = "Remove or replace the non-f
     import numpy as np  # not at the top: the command line starts without numpy
 
     values = np.asarray(array)
-    if np.issubdtype(values.dtype, np.inexact) and not np.isfinite(values).all():
+    try:
         bad = int((~np.isfinite(values)).sum())
+    except TypeError:  # texts and objects: `converted` refuses them
+        return
+    if bad:
         raise ArgumentError(f"{argument} must be finite; {bad} of {values.size} entries are NaN or infinite. {remedy}")
+
+
+def converted(argument: str, values: Any, dtype: Any) -> Any:
+    """The numbers as a numpy array of this dtype, if it can hold them: no overflow, no entry that becomes 0, no lost
+    imaginary part, no texts or objects.
+
+    >>> converted("x", [1, 2], "float32").tolist()
+    [1.0, 2.0]
+    >>> converted("x", 1e-60, "float32")
+    Traceback (most recent call last):
+    steppe.check.ArgumentError: x must be within the range of float32; got 1e-60. Scale it, or work in 64 bits: ...
+    """
+    import numpy as np
+
+    dtype = np.dtype(dtype)
+    try:
+        plain = np.asarray(values)
+    except (TypeError, ValueError):
+        refuse(argument, "an array of numbers", type(values).__name__, "Give all its rows the same length.")
+    if plain.dtype == dtype:
+        return plain
+    # The kind V is that of bfloat16 and its like, and of records.
+    if plain.dtype.kind not in "biufV" + "c" * (dtype.kind == "c") or plain.dtype.fields is not None:
+        rule = "an array of numbers" if dtype.kind == "c" else "an array of real numbers"
+        refuse(argument, rule, str(plain.dtype), f"Convert it: {argument}.astype(float).")
+    with np.errstate(all="ignore"):
+        result = plain.astype(dtype)
+        lost = np.isfinite(plain) & ~np.isfinite(result)
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            lost = (plain < limits.min) | (plain > limits.max)
+        elif plain.dtype.kind not in "iub" and dtype.itemsize >= 4:
+            lost |= (plain != 0) & (np.abs(result) < np.finfo(dtype).tiny)  # compiled code takes these for 0, too
+    if lost.any():
+        remedy = 'Scale it, or work in 64 bits: jax.config.update("jax_enable_x64", True), and float64 parameters.'
+        refuse(argument, f"within the range of {dtype}", plain[lost].flat[0].item(), remedy)
+    return result
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

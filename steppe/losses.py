@@ -20,6 +20,7 @@ import numpy as np
 from jax import Array
 
 from steppe import check
+from steppe._guard import guard
 
 __all__ = ["Loss", "cross_entropy", "half_mse", "logistic", "mse"]
 
@@ -43,6 +44,7 @@ class Loss:
     check_targets: Callable[[tuple[int, ...], np.ndarray], None] = field(repr=False)
     smoothing: float = 0.0
 
+    @guard
     def __call__(self, predictions: Array, targets: Array) -> Array:
         return jnp.mean(jax.vmap(self.example)(predictions, targets))
 

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from steppe import check
+from steppe import _same, check
 from steppe._compiled import count_kind
-from steppe._modules import functional
+from steppe._guard import guard
+from steppe._modules import functional, refuse_statistics
 from steppe.losses import Loss
 
 __all__ = ["Problem", "Unravel", "ravel"]
@@ -41,6 +42,11 @@ class Unravel:
         return bool(treedef == self.treedef) and tuple(np.shape(a) for a in leaves) == self.shapes
 
     def __call__(self, w: Array) -> Any:
+        # A longer vector would be cut without a word.
+        if getattr(w, "shape", None) != (self.size,) or not jnp.issubdtype(w.dtype, jnp.floating):
+            got = f"{w.dtype} of shape {w.shape}" if isinstance(w, Array | np.ndarray) else w
+            rule = f"a flat vector of {self.size} real parameters"
+            check.refuse("w", rule, got, "Start from problem.w0, or flatten your parameters: problem.vector(params).")
         leaves, start = [], 0
         for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
             stop = start + int(np.prod(shape))
@@ -49,6 +55,7 @@ class Unravel:
         return jax.tree.unflatten(self.treedef, leaves)
 
 
+@guard
 def ravel(params: Any) -> tuple[Array, Unravel]:
     """The flat vector of a pytree of real floating arrays, leaf after leaf in tree order, and its inverse.
 
@@ -71,7 +78,7 @@ def ravel(params: Any) -> tuple[Array, Unravel]:
             remedy = 'Call jax.config.update("jax_enable_x64", True) first, or convert it: params.astype("float32").'
             check.refuse(where, "at most float32 while JAX runs in 32 bits", "float64", remedy)
         check.finite(where, leaf)
-    arrays = [np.asarray(leaf, jnp.result_type(leaf)) for leaf in leaves]
+    arrays = [check.converted("params", leaf, jnp.result_type(leaf)) for leaf in leaves]
     unravel = Unravel(treedef, tuple(a.shape for a in arrays), tuple(a.dtype for a in arrays))
     # Concatenated by numpy: JAX would compile a program for each new shape.
     return jnp.asarray(np.concatenate([a.ravel() for a in arrays], dtype=jnp.result_type(*arrays))), unravel
@@ -99,15 +106,23 @@ class Problem:
     loss_function: Loss
     unravel: Unravel
 
+    @guard
     def __init__(self, predict: Predict, params: Any, x: Any, y: Any, loss: Loss):
         if not callable(predict):
             check.refuse("predict", "a function of (params, x)", predict, "Pass the function, not its result.")
+        try:
+            hash(predict)
+        except TypeError:
+            remedy = "Wrap it: lambda params, x: predict(params, x); or build the problem with steppe.Problem.of."
+            check.refuse("predict", "hashable, as a function is", type(predict).__name__, remedy)
         if not isinstance(loss, Loss):
             check.refuse("loss", "a loss of steppe.losses", loss, "Pass for example steppe.losses.mse.")
+        refuse_statistics(params)
         w0, unravel = ravel(params)
-        x, y = _checked_data(predict, jax.eval_shape(unravel, w0), x, y, loss, w0.dtype)
+        x, y = _checked_data(predict, unravel, x, y, loss, w0.dtype)
         count_kind((predict, loss, unravel, jax.tree.structure(x), *(a.shape for a in (*jax.tree.leaves(x), y))))
         self.__dict__.update(w0=w0, x=x, y=y, predict=predict, loss_function=loss, unravel=unravel)
+        self.expect_same_function(w0)
 
     @classmethod
     def of(cls, module: Any, x: Any, y: Any, loss: Loss, **arguments: Any) -> "Problem":
@@ -154,17 +169,25 @@ class Problem:
         return self.loss_function(self.predictions(w), self.y)
 
     def batch_loss(self, w: Array, index: Array) -> Array:
-        """The mean loss of the examples with the numbers in `index`."""
+        """The mean loss of the examples with the numbers in `index`.
+
+        A number that no example has is refused; in compiled code, where it cannot be, the loss is NaN.
+        """
+        index = _numbers("index", index, 1, len(self))
         rows = jax.tree.map(lambda a: a[index], self.x)
-        return self.loss_function(self.predict(self.unravel(w), rows), self.y[index])
+        loss = self.loss_function(self.predict(self.unravel(w), rows), self.y[index])
+        if not isinstance(index, jax.core.Tracer):
+            return loss
+        known = jnp.all((index >= -len(self)) & (index < len(self)))
+        return jnp.where(known, loss, jnp.nan)
 
     def example_loss(self, w: Array, i: int | Array) -> Array:
-        return self.batch_loss(w, jnp.asarray(i)[None])
+        """The loss of one example; −1 is the last one."""
+        return self.batch_loss(w, _numbers("i", i, 0, len(self))[None])
 
     def on(self, x: Any, y: Any) -> "Problem":
         """The same network, parameters and loss on other data, such as a test set."""
-        params = jax.eval_shape(self.unravel, self.w0)
-        x, y = _checked_data(self.predict, params, x, y, self.loss_function, self.w0.dtype)
+        x, y = _checked_data(self.predict, self.unravel, x, y, self.loss_function, self.w0.dtype)
         return Problem.tree_unflatten((self.predict, self.loss_function, self.unravel), (self.w0, x, y))
 
     @staticmethod
@@ -179,35 +202,83 @@ class Problem:
         if not (isinstance(w, Array | np.ndarray) and w.shape == self.w0.shape) and self.unravel.fits(w):
             w, _ = ravel(w)
         try:
-            w = jnp.asarray(w)
+            w = w if isinstance(w, Array) else np.asarray(w)
+            if w.dtype.kind in "OSU":
+                raise TypeError(w.dtype)
         except (TypeError, ValueError):
             check.refuse("w", f"{rule}, or the pytree of them", w, "Start from problem.w0.")
         if w.shape != self.w0.shape:
             check.refuse("w", rule, f"shape {w.shape}", "Start from problem.w0.")
-        return w.astype(self.w0.dtype)
+        return w if w.dtype == self.w0.dtype else jnp.asarray(check.converted("w", w, self.w0.dtype))
+
+    def content(self) -> _same.Content:
+        """What the network computes on these data; refuses a network that draws new random numbers."""
+        return _same.content(self.predict, self.unravel, *_shapes(self.x))
+
+    def expect_same_function(self, w: Array) -> None:
+        """Refuses a network that differs at w between two calls, callbacks out of JAX included."""
+        if self.content().leaves_jax:
+            first, second = self.predictions(w), self.predictions(w)
+            if not np.array_equal(first, second, equal_nan=True):
+                gap = float(jnp.max(jnp.abs(first - second)))
+                _same.refuse_randomness(f"a difference of {gap:.3g} between two calls")
 
 
-def _checked_data(predict: Predict, params: Any, x: Any, y: Any, loss: Loss, dtype: Any) -> tuple[Any, Array]:
+def _shapes(x: Any) -> tuple[Any, tuple[Any, ...]]:
+    leaves, structure = jax.tree.flatten(x)
+    return structure, tuple((a.shape, a.dtype) for a in leaves)
+
+
+def _numbers(argument: str, value: Any, ndim: int, n: int) -> Array:
+    """Numbers of examples; those that are known before compiling are checked."""
+    found = value if isinstance(value, Array) else np.asarray(value)
+    fits = found.ndim == ndim and found.size and jnp.issubdtype(found.dtype, jnp.integer)
+    if fits and not isinstance(found, jax.core.Tracer):
+        fits = bool((found >= -n).all() and (found < n).all())
+    if not fits:
+        rule = "a whole number" if ndim == 0 else "a list of whole numbers, not empty,"
+        check.refuse(argument, f"{rule} from 0 to {n - 1}", value, f"The problem has {n} examples.")
+    return jnp.asarray(found)
+
+
+def _checked_data(predict: Predict, unravel: Unravel, x: Any, y: Any, loss: Loss, dtype: Any) -> tuple[Any, Array]:
     """x and y as JAX arrays in the precision of the parameters, after all checks that need no computation."""
-    y = np.asarray(y)
-    check.finite("y", y)
+    classes = loss.name == "cross_entropy"
+    try:
+        y = np.asarray(y)
+    except ValueError:
+        check.refuse("y", "an array", type(y).__name__, "Give all its rows the same length.")
     if y.ndim == 0 or y.shape[0] == 0:
         check.refuse("y", "an array with one row an example, not empty", f"shape {y.shape}", "Pass the targets.")
-    for leaf in jax.tree.leaves(x):
+    check.finite("y", y)
+    converted = y if classes and np.issubdtype(y.dtype, np.integer) else check.converted("y", y, dtype)
+    leaves = jax.tree.leaves(x)
+    if not leaves:
+        check.refuse("x", "an array or a pytree of arrays", x, "Pass the inputs.")
+    for leaf in leaves:
         check.finite("x", leaf)
         if np.ndim(leaf) == 0 or np.shape(leaf)[0] != y.shape[0]:
             rule = f"{y.shape[0]} rows, as many as y"
-            check.refuse("x", rule, f"shape {np.shape(leaf)}", "Give x and y one row an example.")
-
-    def as_real(a: Any) -> Array:
-        a = jnp.asarray(a)
-        return a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a
-
-    x = jax.tree.map(as_real, x)
-    predictions = jax.eval_shape(predict, params, x)
+            remedy = "Give x and y one row an example, and make arrays of lists: numpy.asarray(x)."
+            check.refuse("x", rule, f"shape {np.shape(leaf)}", remedy)
+    x = jax.tree.map(lambda a: _held(a, dtype), x)
+    predictions = _same.content(predict, unravel, *_shapes(x)).returned
     shape = getattr(predictions, "shape", None)
     if shape is None or not shape or shape[0] != y.shape[0]:
         rule = f"an array of {y.shape[0]} rows"
         check.refuse("predict(params, x)", rule, predictions, "Return one row for each row of x.")
+    if not jnp.issubdtype(predictions.dtype, jnp.floating):
+        remedy = "A loss has no slope there: return the values before rounding, comparing or casting."
+        check.refuse("predict(params, x)", "real floating numbers", str(predictions.dtype), remedy)
     loss.check_targets(shape, y)
-    return x, jnp.asarray(y) if loss.name == "cross_entropy" else jnp.asarray(y, dtype)
+    return x, jnp.asarray(converted)
+
+
+def _held(a: Any, dtype: Any) -> Array:
+    """An array of inputs as JAX holds it: real numbers in the precision of the parameters, others as they are."""
+    a = a if isinstance(a, Array) else np.asarray(a)
+    if jnp.issubdtype(a.dtype, jnp.floating):
+        return jnp.asarray(check.converted("x", a, dtype))
+    if a.dtype.kind not in "biuc":
+        check.refuse("x", "an array of numbers", str(a.dtype), "Convert it: x.astype(float).")
+    return jnp.asarray(check.converted("x", a, jax.dtypes.canonicalize_dtype(a.dtype)))

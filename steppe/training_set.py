@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import check
+from steppe._guard import guard
 
 __all__ = ["Floats", "Params", "appended_norm", "distinct", "examples", "inputs"]
 
@@ -17,6 +18,7 @@ def __dir__() -> list[str]:
     return list(__all__)
 
 
+@guard
 def inputs(x: Any, *, name: str = "x", minimum_d: int = 1) -> Floats:
     """x as float64 (n, d) with n ≥ 1."""
     points = np.asarray(x, dtype=np.float64)
@@ -27,6 +29,7 @@ def inputs(x: Any, *, name: str = "x", minimum_d: int = 1) -> Floats:
     return points
 
 
+@guard
 def examples(x: Any, y: Any) -> tuple[Floats, Floats]:
     """x (n, d) and y (n,) as float64."""
     points, labels = inputs(x), np.asarray(y, dtype=np.float64)
@@ -37,6 +40,7 @@ def examples(x: Any, y: Any) -> tuple[Floats, Floats]:
     return points, labels
 
 
+@guard
 def distinct(x: Any, y: Any) -> tuple[Floats, Floats]:
     """The distinct inputs in the order of their first occurrence, each with its label.
 
@@ -55,6 +59,7 @@ def distinct(x: Any, y: Any) -> tuple[Floats, Floats]:
     return points[keep], labels[keep]
 
 
+@guard
 def appended_norm(x: Floats) -> Floats:
     """‖x′‖ = √(‖x‖² + 1), x′ = (x, 1)."""
     norm: Floats = np.sqrt(np.sum(x**2, axis=1) + 1)

@@ -29,6 +29,21 @@ class When:
     flow_times: tuple[float, ...] | None = None
     chosen: tuple[int, ...] | None = None
 
+    def __post_init__(self) -> None:
+        # A distance below 1 would be the same moment again and again.
+        check.integer("distance", self.distance, minimum=1)
+        if self.per_decade is not None:
+            check.integer("per_decade", self.per_decade, minimum=1)
+        if self.chosen is not None:
+            remedy = "Pass for example [10, 100, 1000]."
+            chosen = check.integers("steps", self.chosen, minimum=0, remedy=remedy)
+            object.__setattr__(self, "chosen", tuple(sorted(set(chosen))))
+        if self.flow_times is not None:
+            remedy = "Pass for example numpy.geomspace(1, 1000, 30)."
+            rule = "a list of at least one time"
+            times = check.numbers("times", self.flow_times, minimum=0.0, rule=rule, remedy=remedy)
+            object.__setattr__(self, "flow_times", tuple(times))
+
     def after(self, moment: float) -> float:
         """The first moment of the sequence after `moment`, inf if there is none. Flow times are not moments."""
         if self.flow_times is not None:
@@ -62,8 +77,7 @@ def steps(values: Iterable[int]) -> When:
     >>> steps([10, 3]).after(3)
     10
     """
-    chosen = check.integers("steps", values, minimum=0, remedy="Pass for example [10, 100, 1000].")
-    return When(chosen=tuple(sorted(set(chosen))))
+    return When(chosen=values)  # type: ignore[arg-type]  # made a tuple there
 
 
 def times(values: Iterable[float]) -> When:
@@ -72,9 +86,7 @@ def times(values: Iterable[float]) -> When:
     >>> times([10.0, 1.0]).flow_times
     (1.0, 10.0)
     """
-    remedy = "Pass for example numpy.geomspace(1, 1000, 30)."
-    chosen = check.numbers("times", values, minimum=0.0, rule="a list of at least one time", remedy=remedy)
-    return When(flow_times=tuple(chosen))
+    return When(flow_times=values)  # type: ignore[arg-type]  # made a tuple there
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,7 @@ and, where the examples can be taken apart, the spread that other examples would
 apply is a row that says why.
 """
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.auditing._checkpoint import at as at
 from steppe.auditing._compare import Comparison as Comparison
 from steppe.auditing._compare import compare as compare

@@ -39,6 +39,8 @@ _PROBES = 8
 _BLOCKS = 32
 # Entries of the Jacobian up to which the least sharpness over all rescalings is computed.
 _JACOBIAN = 1e8
+# The least trace needs a gradient for each output of each example.
+_OUTPUTS = 64
 # Multiplications of singular value decompositions, a minute or so of one core.
 _SVD = 2e11
 # The bits to which weights are rounded, and the size of a random step relative to the weights.
@@ -623,6 +625,12 @@ def _adaptive(work: Work) -> Rows:
 
 def _invariant(work: Work) -> Rows:
     w = work.typed(work.w)
+    each = _outputs(work.problem, w)
+    if each > _OUTPUTS:
+        note = f"it takes {each:,} gradients an example: call steppe.flatten(problem, w, draws=32)"
+        yield Row("invariant_trace", "least tr G over rescalings", None, note=note)
+        yield Row("invariant_sharpness", "least λ_max(G) over rescalings", None, note="as above")
+        return
     try:
         trace = measures.invariant_trace(work.problem, w)
     except Exception as error:
@@ -639,6 +647,15 @@ def _invariant(work: Work) -> Rows:
         return
     sharpness = measures.invariant_sharpness(work.problem, w, rtol=max(1e-4, 0.1 * work.accuracy.rtol))
     yield Row("invariant_sharpness", "least λ_max(G) over rescalings", sharpness, "solver", note=note)
+
+
+def _outputs(problem: Any, w: Any) -> int:
+    """The outputs of one example of a JAX problem."""
+    if not isinstance(problem, Problem):
+        return 0
+    import jax
+
+    return int(jax.eval_shape(problem.predictions, w).size) // len(problem)
 
 
 def _fisher(work: Work) -> Rows:

@@ -1,39 +1,51 @@
 """steppe runs: look into the store."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
 from steppe.cli._shared import Stored, check_writable, duration, print_json, print_table, writing
+from steppe.cli._store_care import CollectRuns, DiffRuns, MergeRuns, ReplayRun, TagRuns, VerifyRuns, whole_name
 
-if TYPE_CHECKING:
-    from steppe.store import Store
+_LISTED = 100
+_EMPTY = "no runs in {} yet. `steppe verify` computes some."
 
 
 @dataclass(frozen=True)
 class ListRuns(Stored):
-    """The runs in the store, with the version of steppe that computed them, their outcome and last measured values."""
+    """The runs in the store, newest first, with the version of steppe that computed them and their last values.
+
+    Example: steppe runs list --where "kind = 'own' and spec->>'$.settings.lr' < 0.1" --limit 5
+    """
+
+    where: str = "true"
+    """An SQL condition on id, kind, seed, version, finished, seconds, outcome, spec, result (both JSON) and tags."""
+    tag: str | None = None
+    """Only runs with this tag."""
+    limit: int | None = None
+    """So many. Default: 100, and all of them with --json."""
 
     def __call__(self) -> int:
-        from steppe.store import StoreError
+        from steppe.check import integer
+        from steppe.store._query import listed
 
-        store, rows = self.opened(), []
-        for id in store.ids():
-            try:
-                entry = store.open(id)
-                known = {"version": entry.version, "spec": dict(entry.spec), "seconds": entry.about["seconds"]}
-                rows.append({**entry.result, "id": id, **known})
-            except StoreError as error:
-                rows.append({"id": id, "damaged": str(error)})
+        if self.limit is not None:
+            integer("--limit", self.limit, minimum=1)
+        where = self.where if self.tag is None else f"({self.where}\n) AND list_contains(tags, {_quoted(self.tag)})"
+        store, limit = self.opened(), self.limit or (None if self.json else _LISTED)
+        count, rows = listed(store, where=where, limit=limit)
         if self.json:
-            print_json(rows)
+            print_json([_shown(row) for row in rows])
         elif not rows:
-            print(f"no runs in {store.root} yet. `steppe verify` computes some.")
+            print(f"no such runs in {store.root}." if store.ids() else _EMPTY.format(store.root))
         else:
             columns = ("run", "kind", "seed", "steppe", "outcome", "took", "last values")
-            print_table("", columns, [_row(r) for r in rows])
+            print_table("", columns, [_row(_shown(row)) for row in rows])
+            if count > len(rows):
+                print(f"… and {count - len(rows):,} more: --limit, --where and --json show them.")
         return 0
 
 
@@ -46,20 +58,22 @@ class ShowRun(Stored):
 
     def __call__(self) -> int:
         store = self.opened()
-        entry = store.open(_whole(store, self.id))
+        entry = store.open(whole_name(store, self.id))
         print_json({"id": entry.id, **entry.about, "result": entry.result, "folder": str(entry.folder)})
         return 0
 
 
 @dataclass(frozen=True)
 class QueryRuns(Stored):
-    """SQL over the curves of all runs, as the table `curves` with a column `run` (DuckDB).
+    """SQL over all runs, the table `runs`, and their curves, the table `curves` with a column `run` (DuckDB). It reads
+    only: no file, no extension, no network.
 
     Example: steppe runs query "SELECT run, max(test_accuracy) FROM curves GROUP BY run"
     """
 
     sql: tyro.conf.Positional[str] = ""
-    """A SELECT over `curves` (run, step, epoch, and what was recorded) and `runs` (id and the spec's fields)."""
+    """A SELECT over `curves` (run, step, epoch, and what was recorded) and `runs` (id, kind, seed, version, finished,
+    seconds, outcome, spec, result, tags)."""
 
     def __call__(self) -> int:
         from steppe.store._query import query
@@ -83,7 +97,7 @@ class RemoveRuns(Stored):
         from steppe.check import ArgumentError
 
         store = self.opened()
-        names = [_whole(store, id) for id in self.ids]
+        names = [whole_name(store, id) for id in self.ids]
         if not names:
             raise ArgumentError("name the runs to remove. `steppe runs list` shows them.")
         for name in names:
@@ -97,17 +111,17 @@ class RemoveRuns(Stored):
 
 @dataclass(frozen=True)
 class ExportRuns(Stored):
-    """The curves of all runs as one CSV file, with a column `run`."""
+    """The curves of all runs as one file, with a column `run`: OUT.csv, OUT.parquet or OUT.npz."""
 
     out: tyro.conf.Positional[Path] = Path("runs.csv")
-    """The file to write."""
+    """The file to write; its ending says the format."""
 
     def __call__(self) -> int:
-        from steppe.store._query import export_csv
+        from steppe.store._query import export
 
         check_writable("the name", self.out, folder=False)
         with writing("the name", self.out):
-            count = export_csv(self.opened(), self.out)
+            count = export(self.opened(), self.out)
         if self.json:
             print_json({"path": str(self.out), "runs": count})
         else:
@@ -136,7 +150,13 @@ class MeasureSeconds(Stored):
 
 
 Action = (
-    Annotated[ListRuns, tyro.conf.subcommand("list", prefix_name=False)]
+    Annotated[DiffRuns, tyro.conf.subcommand("diff", prefix_name=False)]
+    | Annotated[TagRuns, tyro.conf.subcommand("tag", prefix_name=False)]
+    | Annotated[VerifyRuns, tyro.conf.subcommand("verify", prefix_name=False)]
+    | Annotated[MergeRuns, tyro.conf.subcommand("merge", prefix_name=False)]
+    | Annotated[CollectRuns, tyro.conf.subcommand("gc", prefix_name=False)]
+    | Annotated[ReplayRun, tyro.conf.subcommand("replay", prefix_name=False)]
+    | Annotated[ListRuns, tyro.conf.subcommand("list", prefix_name=False)]
     | Annotated[ShowRun, tyro.conf.subcommand("show", prefix_name=False)]
     | Annotated[QueryRuns, tyro.conf.subcommand("query", prefix_name=False)]
     | Annotated[RemoveRuns, tyro.conf.subcommand("remove", prefix_name=False)]
@@ -147,7 +167,7 @@ Action = (
 
 @dataclass(frozen=True)
 class Runs:
-    """Look into the store: list, show, query with SQL, remove, export to CSV.
+    """Look into the store: list, show, compare, tag, query with SQL, export, verify, merge, replay, remove, clean up.
 
     Examples: steppe runs list · steppe runs query "SELECT run, max(epoch) FROM curves GROUP BY run"
     """
@@ -158,18 +178,16 @@ class Runs:
         return self.action()
 
 
-def _whole(store: "Store", beginning: str) -> str:
-    """The one run whose name begins so."""
-    from steppe.check import suggest
-    from steppe.store import StoreError
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
-    matches = [id for id in store.ids() if beginning and id.startswith(beginning)]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise StoreError(f"{beginning!r} begins the names of {len(matches)} runs. Give more of the name.")
-    hint = suggest(beginning, store.ids()) if store.ids() else "The store is empty."
-    raise StoreError(f"no run {beginning!r} in {store.root}. {hint}")
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the index as `runs list --json` prints it."""
+    if row["damaged"] is not None:
+        return {"id": row["id"], "damaged": row["damaged"]}
+    known = {name: row[name] for name in ("id", "version", "seconds", "tags")}
+    return {**json.loads(row["result"]), **known, "spec": json.loads(row["spec"])}
 
 
 def _row(row: dict[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ This room is the seam between measures and backends: only here does a measure me
 alone (norms, distance) take `problem.unravel`; the invariant measures belong to `flattening`.
 """
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.curvature import _jax as _jax  # registers the backend of steppe.Problem
 from steppe.curvature._backend import AnyProblem as AnyProblem
 from steppe.curvature._backend import Backend as Backend

@@ -12,24 +12,14 @@ from jax import Array
 from jax.extend import core
 from jax.typing import ArrayLike
 
+from steppe._same import bodies, traced
+
 Equation = Any
 # The outputs of an equation for given inputs: `evaluate`, or a replacement of it.
 Step = Callable[[Equation, list[Any]], Sequence[Any]]
 
 # Calls that only wrap other equations: `walk` enters them.
-_BODY = (core.ClosedJaxpr, core.Jaxpr)
 _CALLS = frozenset({"jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2"})
-
-
-def traced(function: Callable[..., Any], *args: Any) -> core.ClosedJaxpr:
-    """The equations of function(*args); the arguments may be shapes."""
-    # A new function for every call: JAX caches the equations of a function it has seen.
-    closed: core.ClosedJaxpr = jax.make_jaxpr(lambda *args: function(*args))(*args)
-    return closed
-
-
-def shaped(shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
 
 
 def inner(equation: Equation) -> core.ClosedJaxpr | None:
@@ -38,12 +28,6 @@ def inner(equation: Equation) -> core.ClosedJaxpr | None:
         return None
     body = equation.params["jaxpr"] if "jaxpr" in equation.params else equation.params["call_jaxpr"]
     return body if isinstance(body, core.ClosedJaxpr) else core.ClosedJaxpr(body, ())
-
-
-def bodies(equation: Equation) -> list[core.ClosedJaxpr]:
-    """All functions inside an equation: of a call, a loop, a branch, a custom derivative."""
-    held = jax.tree.leaves(list(equation.params.values()), is_leaf=lambda a: isinstance(a, _BODY))
-    return [a if isinstance(a, core.ClosedJaxpr) else core.ClosedJaxpr(a, ()) for a in held if isinstance(a, _BODY)]
 
 
 def flat(closed: core.ClosedJaxpr) -> Iterator[Equation]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
@@ -11,16 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.extend import core
 from numpy.typing import NDArray
 
 from steppe import check
 from steppe.curvature._backend import Increase
-from steppe.curvature._equations import bodies, shaped, traced
 from steppe.curvature._matrices import hessian
-from steppe.curvature._operator import settled
+from steppe.curvature._operator import settled, unit
 from steppe.curvature._statistics import Pieces, Start, Statistics, part
-from steppe.linalg._operator import ROUNDING
+from steppe.linalg._operator import length as length_of
 from steppe.problem import Problem, ravel
 
 # Pairs of draws computed together, and draws whose rounding is bounded.
@@ -148,17 +145,25 @@ def ascents(
 
 def _ascent(slope: Slope, start: NDArray[Any], radius: float, steps: int) -> tuple[float, NDArray[Any], int, bool]:
     def inside(e: NDArray[Any]) -> NDArray[Any]:
-        size = float(np.linalg.norm(e))
+        size = length_of(e)
         return e * np.asarray(radius / size, e.dtype) if size > radius else e
 
-    e = inside(start)
-    value, g = slope(e)
+    def finite_slope(e: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+        # A higher point that overflows is no failure of the step: the maximum is out of reach.
+        value, g = slope(e)
+        check.finite("L(w + step)", value, OVERFLOW)
+        return value, g
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        e = inside(start)
+    value, g = finite_slope(e)
     length, count = 1.0, 1
     while count <= steps and length > REST:
-        size = float(np.linalg.norm(g))
+        size = length_of(g)
         # A point without slope stays where it is.
-        trial = inside(e + np.asarray(length * radius / size, e.dtype) * g) if size > 0 else e
-        trial_value, trial_g = slope(trial)
+        with np.errstate(over="ignore", invalid="ignore"):
+            trial = inside(e + np.asarray(length * radius / size, e.dtype) * g) if size > 0 else e
+        trial_value, trial_g = finite_slope(trial)
         better = trial_value > value
         if better:
             e, value, g = trial, trial_value, trial_g
@@ -167,27 +172,6 @@ def _ascent(slope: Slope, start: NDArray[Any], radius: float, steps: int) -> tup
 
 
 # The rounding of a difference of two losses, and the same problem in double precision, where it is smaller.
-
-
-def unit(problem: Problem) -> float:
-    """The relative error of a computed loss: 16 ulp of the narrowest real numbers in the network."""
-    leaves, structure = jax.tree.flatten(problem)
-    return _unit(structure, tuple((a.shape, a.dtype) for a in leaves), jax.dtypes.canonicalize_dtype(float))
-
-
-@lru_cache(maxsize=256)  # a network is traced once, not at every step of a trajectory
-def _unit(structure: Any, shapes: tuple[tuple[tuple[int, ...], Any], ...], widest: Any) -> float:
-    problem = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
-    closed = traced(lambda problem: problem.loss(problem.w0), problem)
-    dtypes = {problem.w0.dtype, *problem.unravel.dtypes, *_reals(closed)}
-    return ROUNDING * max(float(jnp.finfo(dtype).eps) for dtype in dtypes)  # type: ignore[no-untyped-call]
-
-
-def _reals(closed: core.ClosedJaxpr) -> Iterator[jnp.dtype]:
-    for equation in closed.jaxpr.eqns:
-        yield from (v.aval.dtype for v in equation.outvars if jnp.issubdtype(v.aval.dtype, jnp.floating))
-        for body in bodies(equation):
-            yield from _reals(body)
 
 
 def rounding(problem: Problem, w: Array, pieces: Pieces, moves: Array) -> float:

@@ -1,6 +1,5 @@
 """The function at w: checked parameters, predictions and loss; refusals of random networks and of losses with kinks."""
 
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import equinox as eqx
@@ -8,11 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.extend import core
 from numpy.typing import NDArray
 
 from steppe import check, losses
-from steppe.curvature._equations import bodies, shaped, tolerance, traced
+from steppe.curvature._equations import tolerance
 from steppe.problem import Predict, Problem, Unravel
 
 # Parameters and networks.
@@ -45,7 +43,7 @@ def reproducible(problem: Problem, w: Any = None) -> Array:
     Callbacks out of JAX are not checked: a check would cost two evaluations at every recorded step of a run.
     """
     v = vector(problem, w)
-    _leaves_jax(problem)
+    problem.content()
     return v
 
 
@@ -59,54 +57,8 @@ def prepared(problem: Problem, w: Any = None) -> Array:
             # Rounded to three digits, ∇²L v is neither linear in v nor symmetric.
             remedy = 'Build the problem from params.astype("float32") or float64.'
             check.refuse("params", "float32 or float64 for curvature", str(dtype), remedy)
-    if _leaves_jax(problem):
-        first, second = problem.predictions(v), problem.predictions(v)
-        if not np.array_equal(first, second, equal_nan=True):
-            _refuse_randomness(f"a difference of {float(jnp.max(jnp.abs(first - second))):.3g} between two calls")
+    problem.expect_same_function(v)
     return v
-
-
-def _leaves_jax(problem: Problem) -> bool:
-    leaves, structure = jax.tree.flatten(problem.x)
-    return _calls_out(problem.predict, problem.unravel, structure, tuple((a.shape, a.dtype) for a in leaves))
-
-
-@lru_cache(maxsize=256)  # a network is checked once, not at every step of a trajectory
-def _calls_out(predict: Predict, unravel: Unravel, structure: Any, shapes: tuple[Any, ...]) -> bool:
-    """Whether predict calls functions outside of JAX.
-
-    It is traced twice: a network that draws from its own generator differs, and is refused.
-    """
-    params = jax.eval_shape(unravel, shaped((unravel.size,), jnp.result_type(*unravel.dtypes)))
-    x = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
-    names, numbers = zip(*(_content(traced(predict, params, x)) for _ in range(2)), strict=True)
-    if names[0] != names[1] or not all(map(_equal, *numbers)):
-        _refuse_randomness("another function at the second call")
-    return not {"pure_callback", "io_callback"}.isdisjoint(names[0])
-
-
-def _refuse_randomness(seen: str) -> NoReturn:
-    remedy = "Fix its randomness: give it a constant key, or switch dropout off for measuring."
-    check.refuse("predict", "the same function of (params, x) at every call", seen, remedy)
-
-
-def _content(closed: core.ClosedJaxpr) -> tuple[list[str], list[Any]]:
-    """The names of all equations, and all the numbers in them."""
-    names, numbers = [], list(closed.consts)
-    for equation in closed.jaxpr.eqns:
-        names.append(equation.primitive.name)
-        numbers += [v.val for v in equation.invars if isinstance(v, core.Literal)]
-        for body in bodies(equation):
-            inside = _content(body)
-            names += inside[0]
-            numbers += inside[1]
-    return names, numbers
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, Array) and jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
-        a, b = jax.random.key_data(a), jax.random.key_data(b)
-    return np.array_equal(a, b, equal_nan=True)
 
 
 # The values of the function.

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from steppe import check
 from steppe._result import Result, Table, columns, panel, picture
+from steppe._same import shaped
 from steppe.curvature._backend import AnyProblem, backend
-from steppe.curvature._equations import Site, shaped, shifted, sites, tolerance
+from steppe.curvature._equations import Site, shifted, sites, tolerance
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import hessian
 from steppe.curvature._operator import Operator, Recomputed, settled

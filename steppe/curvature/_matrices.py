@@ -11,7 +11,7 @@ from jax import Array
 
 from steppe import check, losses
 from steppe.curvature._inputs import prepared, refuse_kinked_loss
-from steppe.curvature._operator import MEMORY, Curvature, Operator, Root, held, settled
+from steppe.curvature._operator import MEMORY, Curvature, Operator, Root, expect_consistent, held, narrower, settled
 from steppe.curvature._statistics import FULL_BATCH, Pieces, Start, Statistics, part
 from steppe.problem import Problem
 
@@ -194,7 +194,8 @@ def gram(
     product: Linearised | Gram = Gram(problem, w, curvature.root, pieces, outputs)
     if pieces.whole and held(curvature.model, problem, w) <= memory:
         product = Linearised(_linearised(curvature.root, problem, w), len(problem), w)
-    return Operator(product, len(problem) * outputs, w.dtype, f"{curvature.name} gram", statistics)
+    size, name = len(problem) * outputs, f"{curvature.name} gram"
+    return expect_consistent(Operator(product, size, w.dtype, name, statistics, narrower(problem)), problem)
 
 
 def rank(curvature: Curvature, problem: Problem, w: Array) -> int:

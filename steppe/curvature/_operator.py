@@ -1,7 +1,7 @@
 """An operator, and the kinds of curvature: each is the Hessian of some model of the loss."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, overload
 
@@ -10,13 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.extend import core
 from jax.typing import ArrayLike
 
 from steppe import check
+from steppe._same import bodies, shaped, traced
 from steppe.curvature._backend import AnyProblem, Product, backend
-from steppe.curvature._equations import shaped
 from steppe.curvature._inputs import prepared, refuse_kinked_loss
 from steppe.curvature._statistics import FULL_BATCH, Pieces, Statistics, part, takes
+from steppe.linalg._operator import ASYMMETRY, ROUNDING, length
 from steppe.problem import Problem
 
 # Columns of the identity multiplied at a time, and the size up to which they are multiplied one by one: for so few,
@@ -38,11 +40,8 @@ class Operator(eqx.Module):
     dtype: Any = eqx.field(static=True)
     name: str = eqx.field(static=True)
     statistics: Statistics = eqx.field(static=True)
-
-    @property
-    def precision(self) -> float | None:
-        """The error of a product is the rounding of `dtype`."""
-        return None
+    # The relative error of a product; None means the rounding of `dtype`.
+    precision: float | None = eqx.field(static=True, default=None)
 
     def matvec(self, v: ArrayLike) -> Array:
         """Av."""
@@ -110,7 +109,7 @@ def linearised_operator(
     refuse_kinked_loss(problem, w)
     stored = pieces.whole and held(model, problem, w) <= memory
     product = _linearised(model, problem, w) if stored else Recomputed(problem, w, model, pieces)
-    return Operator(product, w.size, w.dtype, name, statistics)
+    return expect_consistent(Operator(product, w.size, w.dtype, name, statistics, narrower(problem)), problem)
 
 
 def settled(
@@ -122,8 +121,79 @@ def settled(
     if not isinstance(statistics, Statistics):
         remedy = "Pass FullBatch(), Frozen() or PerChunk(size) of steppe.curvature."
         check.refuse("statistics", "a treatment of batch statistics", statistics, remedy)
+    problem, w = _of_one_precision(problem, w)
     problem = statistics.problem(problem, w)
     return problem, w, statistics.pieces(problem, w, _affordable(model, problem, w, memory))
+
+
+def _of_one_precision(problem: Problem, w: Array) -> tuple[Problem, Array]:
+    """The problem with all parameters in the precision of w: narrower arrays would round every product."""
+    if set(problem.unravel.dtypes) == {w.dtype}:
+        return problem, w
+    # The values that the network sees, after rounding.
+    w = jnp.concatenate([leaf.ravel().astype(w.dtype) for leaf in jax.tree.leaves(problem.unravel(w))])
+    unravel = replace(problem.unravel, dtypes=(w.dtype,) * len(problem.unravel.dtypes))
+    wide = Problem.tree_unflatten((problem.predict, problem.loss_function, unravel), (w, problem.x, problem.y))
+    return (wide if takes(wide, w, len(wide)) else problem), w  # a network can insist on the precision of its arrays
+
+
+def narrower(problem: Problem) -> float | None:
+    """The relative error of a product if the network computes in less than the precision of w, else None."""
+    u = unit(problem)
+    return u if u > ROUNDING * float(jnp.finfo(problem.w0.dtype).eps) else None  # type: ignore[no-untyped-call]
+
+
+def unit(problem: Problem) -> float:
+    """The relative error of a computed loss: 16 ulp of the narrowest real numbers in the network."""
+    leaves, structure = jax.tree.flatten(problem)
+    return _unit(structure, tuple((a.shape, a.dtype) for a in leaves), jax.dtypes.canonicalize_dtype(float))
+
+
+@lru_cache(maxsize=256)  # a network is traced once, not at every step of a trajectory
+def _unit(structure: Any, shapes: tuple[tuple[tuple[int, ...], Any], ...], widest: Any) -> float:
+    problem = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
+    closed = traced(lambda problem: problem.loss(problem.w0), problem)
+    dtypes = {problem.w0.dtype, *problem.unravel.dtypes, *_reals(closed)}
+    return ROUNDING * max(float(jnp.finfo(dtype).eps) for dtype in dtypes)  # type: ignore[no-untyped-call]
+
+
+def _reals(closed: core.ClosedJaxpr) -> Iterator[jnp.dtype]:
+    for equation in closed.jaxpr.eqns:
+        yield from (v.aval.dtype for v in equation.outvars if jnp.issubdtype(v.aval.dtype, jnp.floating))
+        for body in bodies(equation):
+            yield from _reals(body)
+
+
+_consistent: set[int] = set()
+
+
+def expect_consistent(operator: Operator, problem: Problem) -> Operator:
+    """The operator, after its product was tried: it must be symmetric and linear. Once for each kind of problem.
+
+    Three products show what a wrong derivative does, such as that of max pooling at ties: ⟨u, Av⟩ and ⟨Au, v⟩ differ
+    along u = Av. No measure but those of Lanczos would notice.
+    """
+    leaves, structure = jax.tree.flatten(problem)
+    kind = hash((operator.name, operator.size, operator.statistics, structure, tuple(a.shape for a in leaves)))
+    if kind in _consistent:
+        return operator
+    v = np.random.default_rng(0).standard_normal(operator.size).astype(operator.dtype)
+    Av = np.asarray(operator(v), float)
+    if not np.isfinite(Av).all() or not (size := length(Av)):
+        return operator  # the measure reports it, or there is nothing to compare
+    u = (Av / size).astype(operator.dtype)
+    Au, both = np.asarray(operator(u), float), np.asarray(operator(u + v / length(v)), float)
+    scale = max(length(Au), size / length(v))
+    gap = max(abs(u @ Av - Au @ v) / length(v), length(both - Au - Av / length(v)))
+    if gap > ASYMMETRY * scale:
+        check.refuse(
+            f"the product with the {operator.name} matrix",
+            "symmetric and linear",
+            f"a difference of {gap / scale:.2g} of its size",
+            "A custom derivative of the network is wrong, or w is exactly where the network has a kink.",
+        )
+    _consistent.add(kind)
+    return operator
 
 
 class Recomputed(eqx.Module):

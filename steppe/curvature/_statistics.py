@@ -13,7 +13,8 @@ import numpy as np
 from jax import Array
 
 from steppe import check
-from steppe.curvature._equations import evaluate, flat, shaped, traced, walk
+from steppe._same import shaped, traced
+from steppe.curvature._equations import evaluate, flat, walk
 from steppe.networks._layers import Freezable
 from steppe.networks._normalised import OwnStatistics
 from steppe.problem import Predict, Problem

@@ -1,6 +1,6 @@
 """Generators and real data sets: sizes and a key in, arrays of (x, y) out, the same for the same key."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.data import links as links
 from steppe.data._ball import ball as ball
 from steppe.data._ball import circle as circle

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steppe import check
+from steppe._guard import guard
 from steppe.losses import Loss
 
 Floats = NDArray[np.float64]
@@ -42,6 +43,7 @@ class Scaling:
 
     axes: tuple[int, ...] | None
 
+    @guard
     def __call__(self, train: Numbers, test: Numbers) -> tuple[Reals, Reals]:
         """Scaled arrays, in single precision for bytes, else in the precision of the arrays."""
         dtype = train.dtype if np.issubdtype(train.dtype, np.floating) else np.dtype(np.float32)
@@ -72,6 +74,7 @@ class Encoding(abc.ABC):
     """How squared losses see class numbers: as real targets."""
 
     @abc.abstractmethod
+    @guard
     def __call__(self, train: Numbers, test: Numbers, classes: int) -> tuple[Numbers, Numbers]:
         """Real targets; their last axis is that of the outputs."""
 
@@ -89,6 +92,7 @@ class OneHot(Encoding):
     low: float = 0.0
     high: float = 1.0
 
+    @guard
     def __call__(self, train: Numbers, test: Numbers, classes: int) -> tuple[Numbers, Numbers]:
         rows = np.where(np.eye(classes, dtype=bool), self.high, self.low).astype(np.float32)
         return rows[train], rows[test]
@@ -99,6 +103,7 @@ class OneHot(Encoding):
 class StandardisedClass(Encoding):
     """One output: the class number with mean 0 and standard deviation 1 on the training set."""
 
+    @guard
     def __call__(self, train: Numbers, test: Numbers, classes: int) -> tuple[Numbers, Numbers]:
         y, y_test = per_feature(train[:, None].astype(float), test[:, None].astype(float))
         return y.astype(np.float32), y_test.astype(np.float32)

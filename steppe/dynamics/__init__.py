@@ -1,6 +1,6 @@
 """How w moves: gradient descent, SAM, optax, gradient flow, wrappers, schedules; `run` and `run_many` carry it out."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.dynamics._base import Dynamics as Dynamics
 from steppe.dynamics._descent import GD as GD
 from steppe.dynamics._descent import SAM as SAM

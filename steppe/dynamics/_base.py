@@ -59,10 +59,14 @@ def rate(name: str, value: ArrayLike) -> Array:
     """A rate as an array: an array is not a compile-time constant, so a sweep over it compiles once."""
     if isinstance(value, jax.core.Tracer):
         return value
-    array = np.asarray(np.nan if value is None or isinstance(value, bool | str) else value, dtype=float)
-    if not (np.isfinite(array) & (array >= 0)).all():
+    try:
+        array = np.asarray(value)
+        known = array.dtype.kind in "iuf" and bool((np.isfinite(array) & (array >= 0)).all())
+    except ValueError:  # rows of different lengths
+        known = False
+    if not known:
         check.refuse(name, "a finite number ≥ 0", value, f"Pass for example {name}=0.01.")
-    return jnp.asarray(array)
+    return jnp.asarray(check.converted(name, array, jax.dtypes.canonicalize_dtype(float)))
 
 
 def batch(value: int | None) -> int | None:

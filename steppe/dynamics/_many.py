@@ -140,9 +140,11 @@ def run_many(
     if not isinstance(stop, Stop) or stop.time is not None:
         check.refuse("stop", "a condition of steppe.until other than time", stop, "Pass for example until.steps(1000).")
     when = when or when_.logarithmic()
+    if not isinstance(when, when_.When):
+        check.refuse("when", "moments of steppe.when", when, "Pass for example steppe.when.every(steps=10).")
     if when.flow_times is not None:
         check.refuse("when", "without flow times for a dynamics in steps", when, "Use when.every(steps=...).")
-    starts = jnp.asarray(problem.w0 if w is None else w, problem.w0.dtype)
+    starts = jnp.asarray(check.converted("w", problem.w0 if w is None else w, problem.w0.dtype))
     if starts.shape[-1:] != problem.w0.shape or starts.ndim > 2:
         check.refuse("w", f"one row of {problem.w0.size} a run", starts.shape, "Stack starts like problem.w0.")
     keys = _keys(key)

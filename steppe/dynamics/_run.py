@@ -138,10 +138,24 @@ def carried(
     if not isinstance(stop, Stop) and (stop is not None or schedule.stages[-1].epochs is None):
         check.refuse("stop", "a condition of steppe.until", stop, "Pass for example steppe.until.steps(1000).")
     stop, when = stop or Stop(), when or when_.logarithmic()
+    if not isinstance(when, when_.When):
+        check.refuse("when", "moments of steppe.when", when, "Pass for example steppe.when.every(steps=10).")
     _check_measure(schedule, stop, when)
+    for stage in schedule.stages:
+        if not stage.dynamics.in_time:
+            _refuse_many_rates(stage.dynamics)
     loop = _Loop(problem, stop, when, Recorder(LOSS if record is None else record), seed(key), progress, checkpoint)
     start = problem.vector(problem.w0 if w is None else w)
     return loop.run(segments(schedule, len(problem), stop), start, use_kernels), loop.state
+
+
+def _refuse_many_rates(dynamics: Dynamics) -> None:
+    """An array as a rate would be one for each coordinate of w."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(dynamics):
+        if np.ndim(leaf):
+            name = jax.tree_util.keystr(path[-1:], simple=True)
+            remedy = "Use steppe.dynamics.run_many for a run at each rate."
+            check.refuse(name, "one number", f"an array of shape {np.shape(leaf)}", remedy)
 
 
 def _check_measure(schedule: Schedule, stop: Stop, when: when_.When) -> None:

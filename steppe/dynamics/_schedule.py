@@ -30,9 +30,15 @@ class Schedule:
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
+        remedy = "Pass Stage(SAM(0.01, 0.05), epochs=100)."
+        if not isinstance(self.stages, tuple | list) or not all(isinstance(stage, Stage) for stage in self.stages):
+            check.refuse("stages", "a tuple of stages", self.stages, remedy)
+        object.__setattr__(self, "stages", tuple(self.stages))
         if not self.stages:
-            check.refuse("stages", "at least one stage", self.stages, "Pass Stage(SAM(0.01, 0.05), epochs=100).")
+            check.refuse("stages", "at least one stage", self.stages, remedy)
         for stage in self.stages:
+            if not isinstance(stage.dynamics, Dynamics):
+                check.refuse("dynamics", "a dynamics", stage.dynamics, "Pass for example GD(0.01).")
             if stage.epochs is not None:
                 check.integer("epochs", stage.epochs, minimum=1)
             elif stage is not self.stages[-1]:

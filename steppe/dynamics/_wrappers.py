@@ -7,6 +7,7 @@ from typing import Any, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -22,6 +23,17 @@ def inner(dynamics: Any) -> Dynamics:
     if not isinstance(dynamics, Dynamics):
         check.refuse("dynamics", "a dynamics", dynamics, "Pass for example SAM(0.01, 0.1).")
     return dynamics
+
+
+def named(names: Any) -> frozenset[str]:
+    """The names of parameters; one text is no list of names."""
+    try:
+        found = None if isinstance(names, str | bytes) else frozenset(names)
+    except TypeError:
+        found = None
+    if found is None:
+        check.refuse("names", "a list or set of names", names, 'Pass for example {"W1", "b1"}.')
+    return found
 
 
 def refuse_unknown(problem: Problem, w: Array, names: frozenset[str]) -> None:
@@ -75,7 +87,9 @@ class Decayed(Wrapper, Dynamics):  # type: ignore[override]
     names: frozenset[str] = eqx.field(static=True)
 
     def __init__(self, dynamics: Dynamics, names: Iterable[str], shrink: ArrayLike):
-        self.dynamics, self.names, self.shrink = inner(dynamics), frozenset(names), rate("shrink", shrink)
+        self.dynamics, self.names, self.shrink = inner(dynamics), named(names), rate("shrink", shrink)
+        if not isinstance(self.shrink, jax.core.Tracer) and np.any(np.asarray(self.shrink) > 1):
+            check.refuse("shrink", "at most 1", shrink, "More than 1 turns the signs: pass ηλ, such as 0.01.")
 
     def start(self, problem: Problem, w: Array) -> Any:
         refuse_unknown(problem, w, self.names)
@@ -104,7 +118,7 @@ class Projected(Wrapper, Dynamics):  # type: ignore[override]
     names: frozenset[str] = eqx.field(static=True)
 
     def __init__(self, dynamics: Dynamics, names: Iterable[str], norm: ArrayLike):
-        self.dynamics, self.names, self.norm = inner(dynamics), frozenset(names), rate("norm", norm)
+        self.dynamics, self.names, self.norm = inner(dynamics), named(names), rate("norm", norm)
 
     def recipe(self) -> Recipe | None:
         recipe = self.dynamics.recipe()

@@ -1,6 +1,6 @@
 """What a paper is made of, and how its figures are reproduced and its claims verified."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.experiments._experiment import Experiment as Experiment
 from steppe.experiments._experiment import experiment as experiment
 from steppe.experiments._experiment import seeds as seeds
@@ -9,6 +9,7 @@ from steppe.experiments._own import own as own
 from steppe.experiments._paper import Claim as Claim
 from steppe.experiments._paper import Figure as Figure
 from steppe.experiments._paper import Finding as Finding
+from steppe.experiments._paper import NotJudgedError as NotJudgedError
 from steppe.experiments._paper import Paper as Paper
 from steppe.experiments._paper import Scale as Scale
 from steppe.experiments._paper import Show as Show
@@ -18,6 +19,7 @@ from steppe.experiments._reproduce import reproduce as reproduce
 from steppe.experiments._reproduce import write as write
 from steppe.experiments._seconds import expected_seconds as expected_seconds
 from steppe.experiments._seconds import update_expected_seconds as update_expected_seconds
+from steppe.experiments._spec_of import spec_of as spec_of
 from steppe.experiments._sweep import Planned as Planned
 from steppe.experiments._sweep import changed as changed
 from steppe.experiments._sweep import planned as planned

@@ -12,7 +12,7 @@ _LABELS = {"test_accuracy": "test accuracy", "test_loss": "test loss"}
 
 @styled
 def training_curves(numbers: Mapping[str, Any]) -> Any:
-    """Loss, test accuracy and trace of the Hessian against epochs, with the lower bound of the trace.
+    """Loss, test accuracy and trace of the Hessian against epochs, with the least trace of nets that fit exactly.
 
     A thick line is the median over the seeds, a thin line is one seed. More than four seeds are drawn as two bands: all
     seeds, and their middle half. `numbers`: title, runs (each with seed, epoch, train_loss, test_accuracy or test_loss,
@@ -51,7 +51,7 @@ def training_curves(numbers: Mapping[str, Any]) -> Any:
     _trace_axis(bottom, [value for run in runs for value in run["trace"]])
     if numbers.get("bound") is not None:
         bottom.axhline(numbers["bound"], color=INK, linewidth=1.1, linestyle="--")
-        text = f"lower bound {numbers['bound']:.2f}"
+        text = f"least for an exact fit: {numbers['bound']:.2f}"
         label = bottom.annotate(
             text, (0.01, numbers["bound"]), xycoords=("axes fraction", "data"), xytext=(0, 3),
             textcoords="offset points", color=INK, fontsize=8, va="bottom",

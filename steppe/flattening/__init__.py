@@ -5,10 +5,12 @@
 networks with one neuron for each training point.
 """
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.flattening import _jax as _jax  # it registers its kind of problem
 from steppe.flattening import memorising as memorising
 from steppe.flattening import separating as separating
+from steppe.flattening._balance import Balanced as Balanced
+from steppe.flattening._balance import balance as balance
 from steppe.flattening._flatten import Flattened as Flattened
 from steppe.flattening._flatten import flatten as flatten
 from steppe.flattening._interpolator import Features as Features
@@ -23,7 +25,6 @@ from steppe.flattening._neurons import Neurons as Neurons
 from steppe.flattening._neurons import rescaled as rescaled
 from steppe.flattening._rescaling import OUTSIDE as OUTSIDE
 from steppe.flattening._rescaling import Rescaling as Rescaling
-from steppe.flattening._rescaling import balance as balance
 from steppe.flattening._rescaling import exponents as exponents
 from steppe.flattening._rescaling import lower_bound as lower_bound
 from steppe.flattening._rescaling import merged as merged

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from steppe import check
 from steppe._result import Result, Table, panel, picture
@@ -14,7 +15,7 @@ from steppe.flattening._jacobian import KEPT
 from steppe.flattening._least_sharpness import flattest, tracked
 from steppe.flattening._network import Network, network
 from steppe.flattening._neurons import AnyLayer, Exponents
-from steppe.flattening._rescaling import Rescaling, balance, circulating, lower_bound
+from steppe.flattening._rescaling import Rescaling, balance, bound_of, circulating, circulation, lower_bound
 from steppe.training_set import Floats
 
 # The derivatives of M by all neurons may hold this many numbers, 512 MB. For larger problems the top eigenvectors are
@@ -22,6 +23,8 @@ from steppe.training_set import Floats
 _SLOPES = 2**26
 # With tracked eigenvectors the relative gap is at least _GAP, and the interval of λ_max may take _SHARE of it.
 _GAP, _SHARE = 1e-3, 0.2
+# Random signs: the fewest draws. Upper and lower end hold together with _CONFIDENCE, each with _QUANTILE.
+_DRAWS, _CONFIDENCE, _QUANTILE = 4, 0.99, 0.995
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +33,8 @@ class Flattened(Result):
     difference. `before` is the value at the given parameters.
 
     For large problems the sharpness comes from products: then λ_max at w lies below `upper` with probability
-    `confidence` only, and the gap reaches from `upper` to `lower`. Otherwise `upper` is the value.
+    `confidence` only, and the gap reaches from `upper` to `lower`. With `draws` the value has a standard `error`, and
+    both `upper` and `lower` hold with that probability. Otherwise `upper` is the value.
 
     `layers` are the rescaled neurons and `scales` their factors, one vector for each layer. `movable` is the share of
     tr G before in parameters that some rescaling changes, and `fixed` are the arrays that none changes. `unattained`
@@ -52,6 +56,7 @@ class Flattened(Result):
     movable: float = 1.0
     fixed: tuple[str, ...] = ()
     unbounded: tuple[str, ...] = ()
+    error: float = 0.0
 
     def table(self) -> Table:
         """One row for each neuron: its layer, its number and its factor."""
@@ -78,6 +83,8 @@ def flatten(
     measure: str = "trace",
     layers: Sequence[AnyLayer] | None = None,
     rtol: float = 1e-8,
+    draws: int | None = None,
+    key: int = 0,
 ) -> Flattened:
     """The rescaling of hidden neurons with the least tr G ("trace") or λ_max(G) ("sharpness"), certified; from
     `problem.w0` unless w is given.
@@ -92,6 +99,10 @@ def flatten(
     layer, queries against keys and values against outputs of each head, the linear side of gated units. Whatever cannot
     stays as it is. `layers` names the neurons to rescale instead.
 
+    The trace needs a gradient for each output of each example. With `draws` it is estimated from so many gradients in
+    random signs, each as cheap as one gradient of the loss: half of them choose the scales, the other half give `value`
+    with its standard `error`, and bounds that hold with probability `confidence`.
+
     >>> import jax.numpy as jnp, steppe
     >>> params = {"W1": jnp.array([[8.0]]), "W2": jnp.array([1.0])}
     >>> net = steppe.networks.TwoLayer(bias=False)
@@ -103,10 +114,16 @@ def flatten(
     rtol = check.number("rtol", rtol, above=0.0)
     if measure not in SOLVERS:
         check.refuse("measure", '"trace" or "sharpness"', measure, check.suggest(str(measure), SOLVERS))
+    solve = SOLVERS[measure]
+    if draws is not None:
+        draws = check.integer("draws", draws, minimum=_DRAWS, remedy=f"Pass {_DRAWS} or more.")
+        if measure != "trace":
+            check.refuse("draws", 'None for the measure "sharpness"', draws, "Random signs estimate the trace only.")
+        solve = Drawn(draws, key)
     net = network(problem, w)
     layers, unbounded = net.symmetries() if layers is None else (net.checked(layers), ())
     exponents, widths = net.arrays.exponents(layers)
-    found = SOLVERS[measure](net, exponents, rtol)
+    found = solve(net, exponents, rtol)
     value, factors, t = found.value, found.factors, found.t
     # If w is the flattest already, up to rtol or rounding, it stays: flattening twice is flattening once.
     if found.before.upper - found.lower <= rtol * found.before.value or value.upper >= found.before.upper:
@@ -126,6 +143,7 @@ def flatten(
         found.movable,
         _fixed(net, exponents),
         unbounded,
+        found.error,
     )
 
 
@@ -141,6 +159,9 @@ def _names(layers: Sequence[AnyLayer], widths: Sequence[int], neurons: Any) -> t
     return tuple(every[u] for u in neurons)
 
 
+Solver = Callable[[Network, Exponents, float], "Found"]
+
+
 class Found(NamedTuple):
     """Log-scales t, their factors of the parameters, the value there, and the `lower` bound for all t; `before` is the
     value at t = 0, `movable` the share of it that some t changes."""
@@ -152,6 +173,7 @@ class Found(NamedTuple):
     before: Estimate
     unattained: NDArray[np.int64]
     movable: float
+    error: float = 0.0
 
 
 def least_trace(net: Network, exponents: Exponents, rtol: float) -> Found:
@@ -163,6 +185,42 @@ def least_trace(net: Network, exponents: Exponents, rtol: float) -> Found:
     factors = exponents.factors(t) * off.factors[exponents.of]
     before = Estimate.exact(np.sum(weights))
     return Found(t, factors, value, lower_bound(A, weights, t), before, off.unattained, _movable(exponents, weights))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The same from random signs. The draws that choose t know nothing of those that judge it, so that no value is too
+    low because it was selected."""
+
+    draws: int
+    key: int
+
+    def __call__(self, net: Network, exponents: Exponents, rtol: float) -> Found:
+        rng, A = np.random.default_rng(self.key), exponents.rows
+        sums = np.array([exponents.sums(net.draw(rng)) for _ in range(self.draws)])
+        chosen, judged = sums[: self.draws // 2], sums[self.draws // 2 :]
+        weights = chosen.mean(axis=0)
+        t = balance(A, weights)
+        there = judged @ np.exp(-2 * (A @ t))
+        value, before = _sampled(there), _sampled(sums.sum(axis=1))
+        # The bound is concave in the weights, so that noise lowers it; its slope in them is y/w.
+        y, w = circulation(A, weights, t), judged.mean(axis=0)
+        slope = np.divide(y, w, out=np.zeros_like(y), where=w > 0)
+        bound = bound_of(y, w)
+        lower = max(_sampled(judged @ slope - np.sum(y[w > 0]) + bound).lower, 0.0)
+        movable, none = _movable(exponents, sums.mean(axis=0)), np.empty(0, np.int64)
+        return Found(t, exponents.factors(t), value, lower, before, none, movable, _error(there))
+
+
+def _error(sample: Floats) -> float:
+    """The standard error of the mean."""
+    return float(np.std(sample, ddof=1) / np.sqrt(len(sample)))
+
+
+def _sampled(sample: Floats) -> Estimate:
+    """The mean with Student's interval."""
+    mean, reach = float(np.mean(sample)), _error(sample) * float(student.ppf(_QUANTILE, len(sample) - 1))
+    return Estimate(mean, max(mean - reach, 0.0), mean + reach, _CONFIDENCE)
 
 
 def _movable(exponents: Exponents, weights: Floats) -> float:
@@ -231,7 +289,7 @@ def switched_off(exponents: Exponents, weights: Floats, w: Floats) -> SwitchedOf
     return SwitchedOff(factors, derivatives, np.array(unattained, dtype=np.int64))
 
 
-SOLVERS: dict[str, Callable[[Network, Exponents, float], Found]] = {
+SOLVERS: dict[str, Solver] = {
     "trace": least_trace,
     "sharpness": least_sharpness,
 }

@@ -21,6 +21,9 @@ from steppe.flattening._squares import entries, squares
 from steppe.problem import Problem
 from steppe.training_set import Floats
 
+# Examples of a piece with random signs of its own: fewer mean less noise, and more passes.
+_PIECE = 4
+
 # Vectors multiplied at a time.
 _COLUMNS = 12
 
@@ -102,6 +105,24 @@ def diagonal(problem: Problem, w: Array) -> Floats:
     # A last piece of another size needs a compilation, which for convolutions takes longer than the run.
     at_once = next((size for size in range(most, most // 2, -1) if n % size == 0), most)
     return np.asarray(route(problem, w, Pieces(n, at_once)), dtype=float) / n
+
+
+def drawn_squares(problem: Problem, w: Array, seed: int) -> Floats:
+    """Σ (Bᵀv)_k²/n over pieces of the examples, each with random signs v of its own: its mean is G_kk."""
+    n, alone = len(problem), treats_examples_alone(problem, w)
+    pieces = Pieces(n, next(size for size in range(min(n, _PIECE), 0, -1) if n % size == 0) if alone else n)
+    return np.asarray(_drawn(problem, w, pieces, jax.random.key(seed)), dtype=float) / n
+
+
+@eqx.filter_jit
+def _drawn(problem: Problem, w: Array, pieces: Pieces, key: Array) -> Array:
+    def squared(start: Start, size: int) -> Array:
+        product = score_root(part(problem, start, size), w)
+        signs = jax.random.rademacher(jax.random.fold_in(key, start), jax.eval_shape(product, w).shape, w.dtype)
+        (slopes,) = jax.linear_transpose(product, w)(signs)
+        return slopes**2
+
+    return pieces.total(squared)
 
 
 def root(problem: Problem, w: Array) -> Floats:

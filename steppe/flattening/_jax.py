@@ -12,14 +12,14 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steppe import linalg
+from steppe._same import shaped, traced
 from steppe.curvature import gauss_newton, gram
-from steppe.curvature._equations import shaped, traced
 from steppe.curvature._increase import in_double
 from steppe.curvature._inputs import prepared
 from steppe.curvature._matrices import rank
 from steppe.curvature._statistics import part, takes
 from steppe.estimate import Accuracy, Estimate
-from steppe.flattening._jacobian import Jacobian, diagonal, root
+from steppe.flattening._jacobian import Jacobian, diagonal, drawn_squares, root
 from steppe.flattening._network import Network, network
 from steppe.flattening._scales import Groups
 from steppe.flattening._symmetries import scale_groups
@@ -72,6 +72,9 @@ class JaxNetwork(Network):
 
     def diagonal(self) -> Floats:
         return diagonal(self.problem, self.w)
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        return drawn_squares(self.problem, self.w, int(rng.integers(2**31)))
 
     def rows(self) -> int:
         return rank(gauss_newton, self.problem, self.w)

@@ -47,6 +47,10 @@ class Network(abc.ABC):
         """G_kk of all parameters."""
 
     @abc.abstractmethod
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """An unbiased estimate of all G_kk from gradients in random signs: E (Bᵀv)_k² = G_kk for independent v = ±1."""
+
+    @abc.abstractmethod
     def rows(self) -> int:
         """The number of rows of B, where G = BᵀB: examples times outputs."""
 

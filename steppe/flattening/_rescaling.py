@@ -120,7 +120,6 @@ def balance(exponents: csr_array, weights: Floats, *, rtol: float = 1e-14) -> Fl
     Newton's method. Terms that some direction sends to zero without cost (see `circulating`) are ignored, and neurons
     with only such terms keep t = 0.
 
-    >>> from steppe.flattening import Rescaling
     >>> form = Rescaling.of([([[1.0]], -1, 0), ([[4.0]], 0, -1)], 1)
     >>> t = balance(form.exponents, form.weights(np.eye(1)))       # e^{−2t} + 16 e^{2t}
     >>> form.gram(t).round(9).tolist()                             # 2 √16
@@ -143,18 +142,30 @@ def lower_bound(exponents: csr_array, weights: Floats, t: Floats) -> float:
     For any circulation y ≥ 0 (Aᵀy = 0) convexity of exp gives Σ_k x_k ≥ Σ_k y_k (1 + log x_k/y_k), and t cancels:
     Σ_k y_k (1 + log w_k/y_k). The circulation is the projection of the flows at t.
     """
+    return bound_of(circulation(exponents, weights, t), weights)
+
+
+def circulation(exponents: csr_array, weights: Floats, t: Floats) -> Floats:
+    """y ≥ 0 with Aᵀy = 0, close to the flows at t; zero if t is too far from the minimum."""
     kept = circulating(exponents, weights)
-    A, w = exponents[kept], weights[kept]
-    flows = w * np.exp(-2 * (A @ t))
+    A, flows = exponents[kept], np.zeros(len(weights))
+    own = weights[kept] * np.exp(-2 * (A @ t))
     moved = np.unique(A.indices)
     if len(moved):
         A = A[:, moved]
         with one_thread():
-            flows = flows * (1 - A @ _step(A, flows))
-    if not (flows >= 0).all():
+            own = own * (1 - A @ _step(A, own))
+    if (own >= 0).all():
+        flows[kept] = own
+    return flows
+
+
+def bound_of(y: Floats, weights: Floats) -> float:
+    """Σ_k y_k (1 + log w_k/y_k)."""
+    carried = y > 0
+    if not (weights[carried] > 0).all():
         return 0.0
-    carried = flows > 0
-    return float(np.sum(flows[carried] * (1 + np.log(w[carried] / flows[carried]))))
+    return max(float(np.sum(y[carried] * (1 + np.log(weights[carried] / y[carried])))), 0.0)
 
 
 def circulating(exponents: csr_array, weights: Floats) -> NDArray[np.bool_]:

@@ -246,6 +246,15 @@ class Scales:
             return self.sum(rows, beside)
         return self.sum(rows, beside)
 
+    def convolve(self, channels: Indices, kernel: Token, groups: int) -> Indices:
+        """The forms of the output channels of a convolution with a kernel (out, in/groups, …)."""
+        array = _array(kernel)
+        filters, seen = array.shape[:2]
+        array = array.reshape(groups, filters // groups, -1)
+        entering = np.repeat(channels.reshape(groups, seen), array.shape[2] // seen, axis=1)[:, :, None]
+        out = self.contract(Held(array) if isinstance(kernel, Held) else Scaled(array), Scaled(entering))
+        return np.broadcast_to(out[:, :, 0], (groups, filters // groups)).reshape(-1)
+
     # The result.
 
     def groups(self) -> Groups:

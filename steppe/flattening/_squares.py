@@ -12,7 +12,8 @@ import numpy as np
 from jax import Array
 from jax.extend import core
 
-from steppe.curvature._equations import Equation, evaluate, traced, walk
+from steppe._same import traced
+from steppe.curvature._equations import Equation, evaluate, walk
 from steppe.curvature._matrices import score_root
 from steppe.curvature._statistics import Pieces, Start, part
 from steppe.problem import Problem, Unravel
@@ -39,7 +40,7 @@ def kernel_gradients(equation: Equation, image: Array, signals: Array) -> Array:
     A product of matrices, patches of the input times signals. Autodiff would convolve with the signals as filters,
     which XLA does several times slower on a CPU.
 
-    >>> from steppe.curvature._equations import traced
+    >>> from steppe._same import traced
     >>> one = jnp.ones((1, 1, 2, 2))
     >>> (equation,) = traced(lambda x, w: jax.lax.conv(x, w, (1, 1), "SAME"), one, one).jaxpr.eqns
     >>> kernel_gradients(equation, one, jnp.ones((1, 1, 1, 2, 2)))[0, 0, 0].tolist()   # pixels for each entry

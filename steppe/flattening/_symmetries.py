@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from steppe.curvature._equations import Equation, bodies, evaluate, walk
+from steppe._same import bodies
+from steppe.curvature._equations import Equation, evaluate, walk
 from steppe.flattening._scales import STILL, Groups, Held, Indices, Scaled, Scales, Token
 
 # A loop over layers is read layer by layer, if it has at most so many.
@@ -19,7 +20,7 @@ def scale_groups(closed: core.ClosedJaxpr, sizes: Sequence[tuple[int, ...]]) -> 
     """The scale groups of a function whose first inputs are arrays of parameters of these shapes, and the rest data.
 
     >>> import jax
-    >>> from steppe.curvature._equations import traced
+    >>> from steppe._same import traced
     >>> def network(V, W, x):
     ...     return V @ jax.nn.relu(W @ x)
     >>> shapes = ((1, 2), (2, 3))
@@ -235,25 +236,12 @@ def _convolved(scales: Scales, equation: Equation, inputs: list[Any]) -> Indices
     image, kernel = (_as_token(t) for t in inputs)
     batch, channel, *space = numbers.lhs_spec
     pixels = scales.tie(image, [batch, *space]).transpose(numbers.lhs_spec)
-    out = convolved(scales, pixels[(slice(1), slice(None), *[slice(1)] * len(space))].reshape(-1),
-                    kernel, numbers.rhs_spec, groups, _shape(image)[channel])  # fmt: skip
+    channels = pixels[(slice(1), slice(None), *[slice(1)] * len(space))].reshape(-1)
+    array = (kernel.entries if isinstance(kernel, Held) else kernel.ids).transpose(numbers.rhs_spec)
+    out = scales.convolve(np.broadcast_to(channels, _shape(image)[channel]), type(kernel)(array), groups)
     beside = [1] * len(numbers.out_spec)
     beside[numbers.out_spec[1]] = out.size
     return out.reshape(beside)
-
-
-def convolved(
-    scales: Scales, channels: Indices, kernel: Token, order: Sequence[int], groups: int, count: int
-) -> Indices:
-    """The forms of the output channels; `order` names the axes of the kernel: out, in, and those of space."""
-    entries = (kernel.entries if isinstance(kernel, Held) else kernel.ids).transpose(order)
-    filters, seen = entries.shape[:2]
-    entries = entries.reshape(groups, filters // groups, -1)
-    taps = entries.shape[2] // seen
-    entering = np.broadcast_to(channels, count).reshape(groups, seen, 1)
-    entering = np.broadcast_to(entering, (groups, seen, taps)).reshape(groups, -1, 1)
-    out = scales.contract(type(kernel)(entries), Scaled(entering))
-    return np.broadcast_to(out[:, :, 0], (groups, filters // groups)).reshape(-1)
 
 
 def _same(scales: Scales, equation: Equation, inputs: list[Any]) -> Indices:

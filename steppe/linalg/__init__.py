@@ -4,7 +4,7 @@ An operator is a function v ↦ Av of float64 vectors, and their length p: no al
 compute in float32, on any device; see `Operator`.
 """
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.linalg import dense as dense
 from steppe.linalg._bounds import kuczynski_wozniakowski as kuczynski_wozniakowski
 from steppe.linalg._density import Density as Density

@@ -1,12 +1,13 @@
 """Random probe vectors, and the confidence interval of a trace from their spread."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import chdtri, stdtrit
 
 from steppe.estimate import Accuracy, Estimate
-from steppe.linalg._operator import Operator, Vector
+from steppe.linalg._operator import ROUNDING, Operator, Vector
 
 # An error message of all estimators of a trace.
 FEW = "Fewer probes cannot carry an interval of that confidence."
@@ -144,8 +145,13 @@ def unit_diagonal(a: Operator) -> Vector:
 
 
 def unit_trace(a: Operator) -> Estimate:
-    """The sum of `unit_diagonal`."""
-    return Estimate.exact(float(unit_diagonal(a).sum()), matvecs=a.matvecs)
+    """The sum of `unit_diagonal`: exact if the products are in float64, else with the rounding of each product."""
+    rows = unit_diagonal(a)
+    exact = Estimate.exact(float(rows.sum()), matvecs=a.matvecs)
+    if a.precision <= 2.0 * ROUNDING * float(np.finfo(np.float64).eps):
+        return exact
+    half = a.precision * a.scale * float(np.sqrt(a.p))
+    return replace(exact, lower=exact.value - half, upper=exact.value + half)
 
 
 def probed_trace(

@@ -253,7 +253,7 @@ def xtrace(
 
     Every probe serves the sketch of all other probes and the estimate of its own rest. The interval is c jackknife
     standard errors to either side, c as for n independent probes (see `multiplier`). n grows, through numbers fixed in
-    advance (see `looks`), until the width is rtol |tr A|. An operator of rank < n is exact up to rounding; if p
+    advance (see `looks`), until the width is rtol |tr A|. For an operator of rank < n only rounding is left; if p
     products of unit vectors cost no more, they replace the probes. Holds four vectors of length p for each probe, and
     at most `memory` bytes of them, but never fewer probes than an interval needs.
 
@@ -264,7 +264,7 @@ def xtrace(
     Epperly, Tropp and Webber 2024, XTrace: making the most of every sample in stochastic trace estimation.
     """
     Accuracy.expected(accuracy)
-    p, level, few = dimension(p), accuracy.confidence, fewest(0.5 * accuracy.delta)
+    p, few, spanned = dimension(p), fewest(0.5 * accuracy.delta), False
     max_matvecs = check.integer("max_matvecs", accuracy.max_matvecs, minimum=min(p, 2 * few), remedy=FEW)
     most = max_matvecs // 2
     if memory is not None:
@@ -278,17 +278,18 @@ def xtrace(
         seen.grow(min(n, p - 1), rng)
         U, s, _ = np.linalg.svd(seen.triangle)
         if s[-1] <= seen.floor:
-            # The products span the range of A: tr A = tr(QᵀAQ).
-            rows = U[:, s > seen.floor].T @ seen.Q
-            value, half, level = float(sum(v @ a(v) for v in rows)), seen.rounding, 1.0
+            # The products span the range of A, but for a part B that is no larger than their rounding:
+            # tr A = tr(QᵀAQ) + tr B, |tr B| ≤ √p ‖B‖_F, and ‖B‖_F ≈ ‖Bω‖ ≤ floor; twice that for the luck of ω.
+            rows, spanned = U[:, s > seen.floor].T @ seen.Q, True
+            value, half = float(sum(v @ a(v) for v in rows)), seen.rounding + 2.0 * float(np.sqrt(p)) * seen.floor
         else:
             small = seen.compressed()
             value, (stderr, groups) = float(small.estimates().mean()), small.stderr()
             half = multiplier(groups, share) * stderr + seen.rounding
         converged = 2.0 * half <= accuracy.rtol * abs(value)
-        if converged or level == 1.0 or len(seen.Om) == p - 1:
+        if converged or spanned or len(seen.Om) == p - 1:
             break
-    return Estimate(value, value - half, value + half, level, a.matvecs, converged=converged)
+    return Estimate(value, value - half, value + half, accuracy.confidence, a.matvecs, converged=converged)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

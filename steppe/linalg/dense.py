@@ -84,7 +84,7 @@ def density(A: Matrix, grid: Vector, width: float) -> Vector:
 def lanczos(A: Matrix, start: Vector, steps: int) -> tuple[Vector, Vector]:
     """α and β (without β_k) from a QR factorisation of the Krylov matrix with scaled columns, which is well
     conditioned for a few steps only."""
-    columns = [start / np.linalg.norm(start)]
+    columns, steps = [start / np.linalg.norm(start)], count("steps", steps, len(A))
     for _ in range(steps - 1):
         v = A @ columns[-1]
         columns.append(v / np.linalg.norm(v))

@@ -3,7 +3,7 @@
 `top_eigenvalues` and `layer_norms` return several estimates; `density` and `kinks` return objects of their own.
 """
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.curvature._kinks import KinkedLayer as KinkedLayer
 from steppe.curvature._kinks import Kinks as Kinks
 from steppe.curvature._kinks import kinks as kinks

@@ -55,7 +55,8 @@ def adaptive_sharpness(
     """
     check_policy(problem, accuracy=accuracy, statistics=statistics, memory=memory, key=key)
     radius = check.number("radius", radius, above=0.0)
-    scale = radius * np.abs(backend(problem).prepared(problem, w))
+    with np.errstate(over="ignore"):  # the loss there is refused
+        scale = radius * np.abs(backend(problem).prepared(problem, w))
     return _expected_increase(problem, w, scale, accuracy=accuracy, statistics=statistics, memory=memory, key=key)
 
 

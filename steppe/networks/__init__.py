@@ -1,6 +1,6 @@
 """Networks: frozen callables `network(params, x)` that draw their own initial parameters with `init`."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.networks._architecture import Architecture as Architecture
 from steppe.networks._architecture import Built as Built
 from steppe.networks._architecture import build as build

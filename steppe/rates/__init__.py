@@ -1,6 +1,6 @@
 """Learning-rate sweeps across the critical rate, on any problem: what decides where gradient descent ends."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.rates._critical import Critical as Critical
 from steppe.rates._critical import CriticalRates as CriticalRates
 from steppe.rates._critical import Followed as Followed

@@ -1,6 +1,6 @@
 """Results as pages: self-contained HTML, Markdown."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.report._page import Plot as Plot
 from steppe.report._page import markdown as markdown
 from steppe.report._page import page as page

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steppe.store._files import Arrays, disk_errors, tensor_bytes
+from steppe.store._files import Arrays, StoreError, disk_errors, tensor_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +24,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: Path, every_seconds: float, owner: Mapping[str, str] | None = None):
+        if not (owner is None or isinstance(owner, Mapping)):
+            raise StoreError(f"owner must be a dictionary or None; got {owner!r}. Pass for example {{'run': address}}.")
         self.path, self.every, self.owner = path, every_seconds, dict(owner or {})
         self.saved_at = self.started = time.monotonic()
         self.seconds_before = 0.0

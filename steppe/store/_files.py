@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from steppe.store._spec import StoreError as StoreError  # noqa: PLC0414  # beside the errors of files
 from steppe.store._spec import address_of, dumps
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ T = TypeVar("T")
 
 # A spec.json is a few kilobytes. More than this is no spec, and is not read into memory.
 _LARGEST_SPEC = 1 << 24
-
-
-class StoreError(RuntimeError):
-    """The store cannot be read or written. The message names the file and the remedy."""
 
 
 @contextlib.contextmanager
@@ -105,13 +102,15 @@ def verified_about(folder: Path) -> dict[str, Any]:
             f"Rename it to {id}, or remove it: steppe runs remove {folder.name}"
         )
     for name in DATA_FILES:
-        read_verified(folder / name, digests.get(name), lambda _: None)
+        if not (folder / name).is_file() or sha256(folder / name) != digests.get(name):
+            raise damaged(folder / name)
     return about
 
 
 def read_verified(path: Path, digest: str | None, read: Callable[[Path], T]) -> T:
-    """`read(path)` of a file with this sha256. The file is hashed after it was read, so that no change goes unseen."""
-    if not path.is_file():  # a FIFO would block, and a device may have no end
+    """`read(path)` of a file with this sha256. The file is hashed before, for a damaged one may crash its reader, and
+    after it was read, so that no change goes unseen."""
+    if not path.is_file() or sha256(path) != digest:  # a FIFO would block, and a device may have no end
         raise damaged(path)
     try:
         found, error = read(path), None

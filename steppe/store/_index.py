@@ -1,7 +1,7 @@
 """An index of all runs, so that a hundred thousand are listed and filtered at once.
 
 It is a Parquet file in `.index`, named by its own sha256. It is made from the folders and never trusted over them: a
-run whose folder, spec.json or result.json changed since is read again, and a damaged index is ignored and made anew.
+run whose folder or files changed since is read again, and a damaged index is ignored and made anew.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steppe.store._files import StoreError, sha256
+from steppe.store._files import DATA_FILES, StoreError, sha256
 from steppe.store._spec import canonical, dumps
 from steppe.store._store import Store
 
@@ -21,7 +21,7 @@ _FOLDER = ".index"
 _COLUMNS = {
     "id": "VARCHAR", "kind": "VARCHAR", "seed": "BIGINT", "version": "VARCHAR", "finished": "VARCHAR",
     "seconds": "DOUBLE", "outcome": "VARCHAR", "spec": "VARCHAR", "result": "VARCHAR", "damaged": "VARCHAR",
-    "stamp": "VARCHAR",
+    "stamp": "BIGINT",
 }  # fmt: skip
 # The numbers of a result are in the index, its lists are not.
 _LONGEST_VALUE = 400
@@ -49,22 +49,25 @@ def indexed(store: Store) -> Iterator[Any]:
         yield db
 
 
-def _stamps(store: Store) -> dict[str, str]:
-    """What tells a changed run: the identities and times of its folder and of the files that the index has read."""
-    found = {}
+def _stamps(store: Store) -> dict[str, int]:
+    """What tells a changed run: the identities and times of its files, as one number."""
+    found, root = {}, str(store.root)
     for id in store.ids():
-        folder, parts = f"{store.root}/{id}", []
-        for path in (folder, f"{folder}/spec.json", f"{folder}/result.json"):
+        parts: list[int] = []
+        for name in _LOOKED_AT:
             try:
-                s = os.lstat(path)
-                parts.append(f"{s.st_ino:x}.{s.st_ctime_ns:x}")
+                s = os.lstat(f"{root}/{id}{name}")
+                parts += (s.st_ino, s.st_ctime_ns)
             except OSError:
-                parts.append("-")
-        found[id] = ":".join(parts)
+                parts.append(0)
+        found[id] = hash(tuple(parts)) | 1  # of whole numbers: the same in every process; never 0
     return found
 
 
-def _row(store: Store, id: str, stamp: str) -> list[Any]:
+_LOOKED_AT = tuple(f"/{name}" for name in ("spec.json", *DATA_FILES))
+
+
+def _row(store: Store, id: str, stamp: int) -> list[Any]:
     row: dict[str, Any] = dict.fromkeys(_COLUMNS) | {"id": id, "stamp": stamp}
     try:
         entry = store.open(id)
@@ -83,7 +86,7 @@ def _row(store: Store, id: str, stamp: str) -> list[Any]:
         }
     except (StoreError, TypeError, ValueError, AttributeError) as error:
         row["damaged"] = str(error)
-        row["stamp"] = ""  # looked at again each time
+        row["stamp"] = 0  # looked at again each time
     return list(row.values())
 
 
@@ -102,7 +105,6 @@ def _insert(db: Any, rows: Sequence[Sequence[Any]]) -> None:
         chosen = ", ".join(n if k == "DOUBLE" else f"TRY_CAST(NULLIF({n}, '') AS {k})" for n, k in _COLUMNS.items())
         db.execute(f"INSERT INTO runs SELECT {chosen} FROM fresh")
         db.unregister("fresh")
-        db.execute("UPDATE runs SET stamp = '' WHERE stamp IS NULL")
 
 
 def _delete_rows(db: Any, ids: Sequence[str]) -> None:
@@ -167,12 +169,12 @@ def expected_seconds(store: Store, specs: Iterable[Any]) -> Expected:
         asked = ", ".join("?" for _ in kinds)
         sql = f"SELECT spec, seconds FROM runs WHERE damaged IS NULL AND kind IN ({asked}) ORDER BY finished DESC"
         rows = db.execute(f"{sql} LIMIT {_MOST_SIMILAR}", kinds).fetchall() if kinds else []
-    known = [(_flat(json.loads(spec)), seconds) for spec, seconds in rows]
+    known = [(flat(json.loads(spec)), seconds) for spec, seconds in rows]
     cache: dict[str, float | None] = {}
 
     def guess(one: dict[str, Any]) -> float | None:
         # Seeds differ without changing the time.
-        mine = {name: value for name, value in _flat(one).items() if not name.endswith("seed")}
+        mine = {name: value for name, value in flat(one).items() if not name.endswith("seed")}
         key = dumps(mine)
         if key not in cache:
             shared = [sum(other.get(name) == value for name, value in mine.items()) for other, _ in known]
@@ -188,8 +190,8 @@ def expected_seconds(store: Store, specs: Iterable[Any]) -> Expected:
 _MOST_SIMILAR = 500
 
 
-def _flat(spec: Any, prefix: str = "") -> dict[str, Any]:
+def flat(spec: Any, prefix: str = "") -> dict[str, Any]:
     """The fields of a spec by their paths: {"a": {"b": 1}} becomes {"a.b": 1}."""
     if not isinstance(spec, dict):
         return {prefix[:-1]: spec}
-    return {name: value for key, part in spec.items() for name, value in _flat(part, f"{prefix}{key}.").items()}
+    return {name: value for key, part in spec.items() for name, value in flat(part, f"{prefix}{key}.").items()}

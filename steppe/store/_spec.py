@@ -4,10 +4,16 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 _DIGITS = 20  # hex digits of an address
+_ADDRESS = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
+
+
+class StoreError(RuntimeError):
+    """The store cannot be read or written. The message names the file and the remedy."""
 
 
 def canonical(spec: Any) -> dict[str, Any]:
@@ -18,7 +24,7 @@ def canonical(spec: Any) -> dict[str, Any]:
     {'kind': 'Count', 'n': 5}
     """
     if not dataclasses.is_dataclass(spec) or isinstance(spec, type):
-        raise TypeError(f"spec must be a frozen dataclass; got {spec!r}. Describe the run with a dataclass.")
+        raise StoreError(f"spec must be a frozen dataclass; got {spec!r}. Describe the run with a dataclass.")
     kind = getattr(type(spec), "KIND", type(spec).__qualname__)
     return {"kind": kind} | json.loads(dumps(dataclasses.asdict(spec)))
 
@@ -34,7 +40,7 @@ def address_of(canonical: Mapping[str, Any]) -> str:
 
 
 def is_address(name: str) -> bool:
-    return len(name) == _DIGITS and set(name) <= set("0123456789abcdef")
+    return _ADDRESS.fullmatch(name) is not None
 
 
 def dumps(value: Any, indent: int | None = None) -> str:

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,8 +34,12 @@ from steppe.store._spec import address, canonical, dumps, is_address, plain
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# While a run is replaced, its old folder has this name in `.work`. Unfinished folders begin with this prefix.
-_REPLACED, _FINISHED = "replaced", "finished-"
+# While a run is replaced, its old folder is here: a folder of its own, so that to look for one never takes long.
+_REPLACED = ".replaced"
+# Why runs failed the last time.
+_FAILED = ".failed"
+# Unfinished folders in `.work` begin with this.
+_FINISHED = "finished-"
 _LONGEST_NOTE = 1 << 20
 # A process that waits for a run of another one looks this often.
 _HELD_SECONDS = 0.2
@@ -104,6 +108,12 @@ class Store:
     """`get` reads a run; `compute` reads it or computes it. The folder is `root`, else STEPPE_STORE, else runs."""
 
     def __init__(self, root: str | os.PathLike[str] | None = None, *, checkpoint_seconds: float = 20.0):
+        if not (root is None or isinstance(root, str | os.PathLike)):
+            raise StoreError(f"root must be the path of a folder or None; got {root!r}. Pass for example 'runs'.")
+        seconds = checkpoint_seconds if isinstance(checkpoint_seconds, int | float) else -1.0
+        if not seconds >= 0:
+            remedy = "Pass for example 20.0."
+            raise StoreError(f"checkpoint_seconds must be a number ≥ 0; got {checkpoint_seconds!r}. {remedy}")
         self.root = Path(root or os.environ.get("STEPPE_STORE") or "runs")
         self.checkpoint_seconds = checkpoint_seconds
 
@@ -129,8 +139,8 @@ class Store:
 
     def ids(self) -> list[str]:
         """The addresses of all runs, also of damaged ones."""
-        replaced = {p.parent.name for p in self.root.glob(f".work/*/{_REPLACED}")}
-        return sorted(replaced | {p.name for p in self.root.glob("*") if is_address(p.name)})
+        names = [*_names(self.root / _REPLACED), *_names(self.root)]
+        return sorted({name for name in names if is_address(name)})
 
     def remove(self, id: str) -> None:
         """Remove a run, whole or damaged, and the checkpoint of an unfinished one."""
@@ -147,30 +157,49 @@ class Store:
         """Remember why a run failed, until it is computed."""
         note = {"why": why, "when": datetime.now(UTC).isoformat(timespec="seconds"), **_provenance()}
         with disk_errors(self.root, "write"):
-            (self.root / ".work" / id).mkdir(parents=True, exist_ok=True)
-            fresh = self.root / ".work" / id / f"failure.{os.getpid()}"
+            (self.root / _FAILED).mkdir(parents=True, exist_ok=True)
+            fresh = self.root / _FAILED / f"{id}.{os.getpid()}"
             fresh.write_text(dumps(note) + "\n", encoding="utf-8")
             fresh.replace(self._failure(id))
 
     def failures(self) -> dict[str, str]:
         """Why runs failed the last time, by their addresses; without those that were computed since."""
         found = {}
-        for path in self.root.glob(".work/*/failure.json"):
+        for path in sorted(self.root.glob(f"{_FAILED}/*.json")):
             if path.is_file() and path.stat().st_size < _LONGEST_NOTE:
                 try:
-                    found[path.parent.name] = str(json.loads(path.read_bytes())["why"])
+                    found[path.stem] = str(json.loads(path.read_bytes())["why"])
                 except (OSError, ValueError, KeyError, TypeError, RecursionError):
-                    found[path.parent.name] = "the note of the failure is damaged"
+                    found[path.stem] = "the note of the failure is damaged"
         return found
 
+    def tag(self, tag: str, ids: Iterable[str], *, remove: bool = False) -> None:
+        """Give runs a tag, or take it from them. A tag is an empty file, so that two processes never lose one."""
+        if not tag or len(tag) > 100 or not all(c.isalnum() or c in "-_." for c in tag) or tag.startswith("."):
+            raise StoreError(f"{tag!r} is not a tag. Use letters, digits, and - _ . between them.")
+        folder = self.root / ".tags" / tag
+        for id in ids:
+            self._folder(id)
+            with disk_errors(self.root, "write"):
+                if remove:
+                    (folder / id).unlink(missing_ok=True)
+                else:
+                    folder.mkdir(parents=True, exist_ok=True)
+                    (folder / id).touch()
+
+    def tags(self) -> dict[str, list[str]]:
+        """The runs that have each tag."""
+        found = {folder.name: sorted(p.name for p in folder.iterdir()) for folder in self.root.glob(".tags/*")}
+        return {tag: ids for tag, ids in sorted(found.items()) if ids}
+
     def _failure(self, id: str) -> Path:
-        return self.root / ".work" / id / "failure.json"
+        return self.root / _FAILED / f"{id}.json"
 
     def _find(self, id: str) -> Entry | None:
         folder, seen = self._folder(id), None
         while True:
             if not os.path.lexists(folder):
-                if not (self.root / ".work" / id / _REPLACED).exists():
+                if not (self.root / _REPLACED / id).exists():
                     return None
                 with self._lock(id):  # waits for the replacement, or undoes one that was killed
                     pass
@@ -241,15 +270,16 @@ class Store:
     def _place(self, folder: Path) -> None:
         """Give a finished folder its place; the run that has it is gone."""
         sync([*folder.iterdir(), folder])
-        place, replaced = self.root / folder.name, self.root / ".work" / folder.name / _REPLACED
+        place, replaced = self.root / folder.name, self.root / _REPLACED / folder.name
         if os.path.lexists(place):
+            replaced.parent.mkdir(exist_ok=True)
             place.rename(replaced)
         folder.rename(place)
         _delete(replaced)
 
     def _undo_replacement(self, id: str) -> None:
         """After a kill or an error between the two renames of a replacement, the old run gets its name back."""
-        replaced = self.root / ".work" / id / _REPLACED
+        replaced = self.root / _REPLACED / id
         if os.path.lexists(replaced):
             if os.path.lexists(self.root / id):
                 _delete(replaced)
@@ -300,6 +330,14 @@ def _identity(folder: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_ctime_ns
+
+
+def _names(folder: Path) -> list[str]:
+    """What is in a folder; nothing if it is not there."""
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _delete(path: Path) -> None:

@@ -82,7 +82,7 @@ def garbage(store: Store) -> Iterator[Garbage]:
                 continue
             if path.name.startswith(("finished", "removed")) or path.suffix == ".new":
                 yield Garbage(path, _size(path), "left by a process that was killed")
-            elif finished and path.name != "replaced":
+            elif finished:
                 yield Garbage(path, _size(path), "of a run that is finished")
 
 

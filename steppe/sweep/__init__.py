@@ -1,6 +1,6 @@
 """Many runs, each computed once: `execute` decides which, an `Engine` computes them."""
 
-from steppe._exports import exported as _exported
+from steppe._guard import exported as _exported
 from steppe.sweep._array import array_script as array_script
 from steppe.sweep._axes import Axes as Axes
 from steppe.sweep._axes import Point as Point

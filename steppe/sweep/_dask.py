@@ -104,7 +104,8 @@ class Dask:
         if self.own_client:
             with contextlib.suppress(Exception):
                 self.client.close(timeout=5)
-        (self.store.root / ".work" / f"token-{self.token}").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (self.store.root / ".work" / f"token-{self.token}").unlink()
 
     def _connect(self, client: Any) -> None:
         from distributed import Client

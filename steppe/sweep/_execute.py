@@ -1,6 +1,5 @@
 """Many runs, each computed once: read from the store what is there, compute the rest, resumable."""
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +10,7 @@ from steppe.store import Entry, HeldError, Store, StoreError, address
 from steppe.sweep._composite import is_composite
 from steppe.sweep._engine import Engine, Interrupted, InThisProcess, Watch
 from steppe.sweep._processes import Processes
-from steppe.sweep._spawn import one_thread_each
+from steppe.sweep._spawn import number_of, one_thread_each
 
 
 class PartFailedError(RuntimeError):
@@ -34,7 +33,7 @@ def execute(
     Interrupted. With `recompute`, stored entries are ignored until they are recomputed. The first run that fails
     cancels the others, and its error is raised.
     """
-    pending, workers = Pending(specs, store, recompute=recompute), workers or os.cpu_count() or 1
+    pending, workers = Pending(specs, store, recompute=recompute), number_of(workers)
     for id in pending.entries:
         watch(id, "stored", None)
     # After the first part of a composite there may be many.

@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
+from steppe import check
 from steppe.sweep._engine import KILLED, WorkerDiedError
 
 Item = TypeVar("Item")
@@ -33,7 +34,19 @@ def map_processes(
     >>> list(map_processes(abs, [-1, 2], workers=1))
     [1, 2]
     """
-    workers = min(workers or os.cpu_count() or 1, len(items))
+    if not callable(function):
+        check.refuse("function", "a function of an item", function, "Pass one of a module: it is pickled.")
+    return _mapped(function, items, min(number_of(workers), len(items)))
+
+
+def number_of(workers: int | None) -> int:
+    """How many processes to use; as many as there are cores if nobody says."""
+    if workers is None:
+        return os.cpu_count() or 1
+    return check.integer("workers", workers, minimum=1, remedy="Pass the number of processes, or None for all cores.")
+
+
+def _mapped(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
     if workers <= 1:
         yield from map(function, items)
         return

@@ -16,6 +16,7 @@ except ModuleNotFoundError as error:
         "pip install -e '.[torch]'."
     ) from error
 
+from steppe.torch import _flatten as _flatten  # registers steppe.torch.Problem for steppe.flatten
 from steppe.torch._backend import TORCH as _TORCH  # registers the backend of steppe.torch.Problem  # noqa: F401
 from steppe.torch._callbacks import CALLBACKS as _CALLBACKS
 from steppe.torch._monitor import Monitor as Monitor

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from steppe import check, linalg
+from steppe._guard import guard
 from steppe.estimate import Accuracy
 from steppe.torch._network import Network
 from steppe.torch._network import _bare as bare
@@ -67,6 +68,7 @@ class Monitor:
     (0.5, 1.0, 4.0)
     """
 
+    @guard
     def __init__(
         self,
         model: torch.nn.Module,

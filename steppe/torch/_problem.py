@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from steppe import check
+from steppe._guard import guard
 from steppe.torch import _data, _loss
 from steppe.torch._data import Batch, tensors
 from steppe.torch._exact import seed
@@ -66,6 +67,7 @@ class Problem:
     # The kinds of products that have been checked.
     checked: set[Any]
 
+    @guard
     def __init__(
         self,
         model: nn.Module,

@@ -10,6 +10,7 @@ from typing import Any, final
 import torch
 
 from steppe import check
+from steppe._guard import guard
 
 Tensors = list[torch.Tensor]
 Closure = Callable[[], Any]
@@ -60,6 +61,7 @@ class SAM(torch.optim.Optimizer):  # type: ignore[misc]
     # GradScaler then calls `step` after an overflow too, where w has to return, and leaves the unscaling to it.
     _step_supports_amp_scaling = True
 
+    @guard
     def __init__(
         self,
         base: torch.optim.Optimizer,

@@ -66,7 +66,7 @@ def test_tracked_vectors_reach_the_minimum_of_all_rows(rows):
     A = exponents(src, dst, 8)
     whole = Rescaling(rng.normal(size=(rows, len(src))) * np.exp(rng.normal(size=len(src))), A)
     exact = flattest(whole, rtol=1e-9)
-    best = tracked(Dense(whole.jacobian), A, balance(A, whole.weights(np.eye(rows))), rtol=1e-6)
+    best = tracked(Dense(whole.jacobian), A, balance(A, whole.weights(np.eye(rows))).t, rtol=1e-6)
     assert best.lower <= exact.value * (1 + 1e-12)  # a bound for any t
     assert best.lower == pytest.approx(exact.value, rel=2e-6)
     assert best.ritz == pytest.approx(exact.value, rel=2e-6)

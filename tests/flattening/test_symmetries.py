@@ -2,6 +2,7 @@
 
 import functools
 
+import flatten_nets
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -126,3 +127,35 @@ def test_single_precision_refuses_what_is_only_nearly_a_symmetry():
     assert change < 1e-4
     with pytest.raises(ArgumentError, match="layers must be neurons that can be rescaled"):
         steppe.flatten(p, layers=stream)
+
+
+def test_balance_takes_what_any_framework_computes():
+    """The matrix of exponents, described neurons and found layers give one number, that of flatten."""
+    p = flatten_nets.problem("stack")
+    best = steppe.flatten(p)
+    c = np.mean(
+        np.asarray(flatten_nets.jacobian(p.predict, p.unravel)(p.w0, p.x)[0]).reshape(len(p), -1, p.w0.size) ** 2, 0
+    )
+    c = c.sum(0)
+    arrays = network(p).arrays
+    squares = {name: c[arrays.positions(name)].reshape(shape) for name, shape in arrays.shapes.items()}
+    described = [Neurons({"0.0": 1, "0.1": 0}, {"1.0": 0}), Neurons({"1.0": 1, "1.1": 0}, {"2.0": 0})]
+    A = arrays.exponents(described)[0].matrix()
+    for groups, given in ((A, c), (A.toarray(), c), (described, squares), (best.layers, squares), (best.layers, c)):
+        found = steppe.flattening.balance(groups, given)
+        assert found.value == pytest.approx(best.value, rel=1e-12)
+        assert found.before == pytest.approx(best.before, rel=1e-12)
+        assert found.gap < 1e-12
+        np.testing.assert_allclose(np.asarray(p.w0) * found.factors, best.w, rtol=1e-6)
+    for wrong in (([], c), (A, -c), (A, c[:3]), (described, {"0.0": squares["0.0"]}), ("W1", c)):
+        with pytest.raises(ArgumentError):
+            steppe.flattening.balance(*wrong)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_random_signs(seed):
+    p = flatten_nets.problem("cnn")
+    exact, best = steppe.flatten(p), steppe.flatten(p, draws=100, key=seed)
+    there = flatten_nets.dense(p, best.w)["trace"]
+    assert abs(best.value - there) < 4 * best.error
+    assert best.lower <= exact.value <= there * (1 + 1e-12) <= best.upper * (1 + 1e-12)

@@ -96,6 +96,7 @@ CASES = {
     "Runs without records": lambda: a_batch(record=False),
     "Minima": minima,
     "Flattened": flattened,
+    "Balanced": lambda: flattening.Balanced(LONG, LONG, 3.0, 2.9, 9.0),
     "Features": lambda: flattening.Features(RNG.normal(size=(50, 900)), LONG[:900], 1.0),
     "Interpolator": lambda: flattening.Interpolator(LONG, 3.0, 2.9, LONG, 0.0),
     "Flattest": lambda: flattening.Flattest(LONG, 3.0, 2.9, 1.0, 70),

@@ -101,5 +101,6 @@ def test_the_page_works(browser, tmp_path):
         saved.value.save_as(path)
         assert path.read_bytes().startswith(begins)
     browser.locator("summary").click()
+    browser.wait_for_selector("details table")
     assert browser.locator("details table tr").count() == 1 + len(PLOT.numbers["panels"][0]["series"][0]["x"])
     assert [one for one in heard if not one.startswith(("file:", "data:", "blob:"))] == []

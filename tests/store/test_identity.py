@@ -122,7 +122,8 @@ def test_recompute_keeps_the_old_run_until_it_has_the_new_one(tmp_path):
 def test_a_replacement_that_was_killed(tmp_path, step):
     store = Store(tmp_path)
     old = compute(store, Count(4))
-    replaced = tmp_path / ".work" / address(Count(4)) / "replaced"
+    replaced = tmp_path / ".replaced" / address(Count(4))
+    replaced.parent.mkdir(exist_ok=True)
     if step == "old moved away":
         old.folder.rename(replaced)
     else:

@@ -231,7 +231,6 @@ def test_what_works_on_jax_problems_only():
     for use in (
         steppe.measures.invariant_trace,
         steppe.measures.invariant_sharpness,
-        lambda p: steppe.flatten(p, p.w0),
         lambda p: steppe.run(p, steppe.dynamics.GD(0.1), stop=steppe.until.steps(1)),
     ):
         with pytest.raises(ArgumentError, match=r"problem must be a steppe\.Problem"):

@@ -83,9 +83,10 @@ class Flow(Dynamics):
             remedy = "Pass None (where there are kinks), True (with RKC2 only) or False."
             check.refuse("verify", "None, True or False, and True with RKC2 only", verify, remedy)
         self.method, self.batch_size, self.verify = method, None, verify
+        if origin is not None:
+            origin = check.converted("origin", origin, jax.dtypes.canonicalize_dtype(float))
+            check.finite("origin", origin)
         self.origin = None if origin is None else jnp.asarray(origin)
-        if self.origin is not None:
-            check.finite("origin", self.origin)
 
     def check_precision(self, dtype: Any) -> None:
         if self.rtol < (least := self.least(dtype)):

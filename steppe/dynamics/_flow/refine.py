@@ -13,7 +13,8 @@ import jax
 from jax import Array
 
 from steppe import losses
-from steppe.curvature._equations import shaped, sites
+from steppe._same import shaped
+from steppe.curvature._equations import sites
 from steppe.dynamics._flow.step import State
 from steppe.problem import Problem
 

@@ -52,6 +52,7 @@ fig9b = training_figure(
     Training("bias", (sam(0.1, 0.2, 1e5),), loss="logistic:0.2"), smoke=(8_000,),
 )  # fmt: skip
 
+claim.generalises(fig9a, "Figure 9a", "Logistic loss, bias: SGD with weight decay", NEARLY)
 claim.flatter_and_worse(fig9a, fig9b, "Figure 9", "Logistic loss, bias")
 claim.accuracy_falls(fig9b, "Figure 9", "Logistic loss, bias")
 claim.attains_bound(fig9b, "Section 6, Lemma A.13", "Logistic loss, bias", smaller=0.05)

@@ -149,12 +149,17 @@ def lemma_a16() -> Finding:
 
 @_claim(17, "Pr(‖x‖² ≥ 32σ²d + 8σ²t) ≤ e^{−t} and E‖x‖⁴ ≤ 2048σ⁴d².", "ratios ≤ 1")
 def lemma_a17() -> Finding:
-    """Gaussians, σ = 1: Pr(‖x‖² ≥ 32d + 8t) over e^{−t}, and E‖x‖⁴ = d(d + 2) over 2048 d²."""
+    return tails(1.0)
+
+
+def tails(variance: float) -> Finding:
+    """Gaussians of this variance against the bounds for σ = 1: Pr(‖x‖² ≥ 32d + 8t) over e^{−t}, and the fourth moment
+    variance² d(d + 2) over 2048 d². They are 1-subgaussian up to variance 1."""
     from scipy import stats
 
     d, t = np.meshgrid([1, 2, 5, 30, 200], np.linspace(0, 50, 101))
-    tail = float(np.max(stats.chi2.sf(32 * d + 8 * t, d) * np.exp(t)))
-    moment = float(np.max(d * (d + 2) / (2048 * d**2)))
+    tail = float(np.max(stats.chi2.sf((32 * d + 8 * t) / variance, d) * np.exp(t)))
+    moment = float(np.max(variance**2 * d * (d + 2) / (2048 * d**2)))
     return Finding(max(tail, moment), max(tail, moment) <= 1, "exact, d from 1 to 200; on the cube ‖x‖² = d")
 
 
@@ -252,18 +257,23 @@ def lemma_a23() -> Finding:
     "for linear maps a constant ≤ 1 suffices",
 )  # fmt: skip
 def theorem_a3() -> Finding:
-    """Linear maps of norm ≤ 1, squared loss: the largest test loss of a map with zero training loss, over its rate.
+    return needed_constant(1.0)
 
-    w* = e₁/2; w − w* is orthogonal to the inputs, the longest such w has ‖w‖ = 1, and x is uniform on the unit sphere.
+
+def needed_constant(norm: float) -> Finding:
+    """Linear maps of at most this norm, squared loss: the largest test loss of a map with zero training loss, over its
+    rate for norm 1.
+
+    w* = e₁/2; w − w* is orthogonal to the inputs, the longest such w has this norm, x is uniform on the unit sphere.
     """
     d, delta, needed = 400, 0.05, []
     for n in (10, 30, 100, 300, 390):
         x = np.random.default_rng(n).normal(size=(n, d))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         basis = np.linalg.qr(x.T)[0]
-        # In the null space the part of w* has length p: w* + v with ‖w* + v‖ = 1 reaches ‖v‖ = p + √(p² + 3/4).
+        # In the null space the part of w* has length p: w* + v of norm r reaches ‖v‖ = p + √(p² + r² − 1/4).
         p = math.sqrt(0.25 - float(np.sum((basis.T @ np.eye(d)[0] / 2) ** 2)))
-        loss = (p + math.sqrt(p**2 + 0.75)) ** 2 / d
+        loss = (p + math.sqrt(p**2 + norm**2 - 0.25)) ** 2 / d
         b = 4.0  # |f − y| ≤ 2 on the unit ball
         needed.append(loss / (2 * math.log(n) ** 3 * linear(x) ** 2 + b * math.log(1 / delta) / n))
     return Finding(max(needed), max(needed) <= 1, "the absolute constant that is needed, n from 10 to 390, d = 400")

@@ -17,12 +17,12 @@ Floats = NDArray[np.floating]
 def least_trace_at_interpolation(spec: Training, problem: Any) -> float | None:
     """A lower bound of the trace over all interpolators of this training set; None if none is known."""
     known: dict[str, tuple[Any, ...]] = {
-        "no-bias": (bounds.two_layer_no_bias,),
+        "no-bias": (bounds.two_layer_no_bias,) if spec.depth == 2 else (bounds.deep_no_bias, spec.depth),
         "bias": (bounds.two_layer_bias,) if spec.depth == 2 else (bounds.deep_bias, spec.depth),
         "sim-ln": (bounds.sim_ln, spec.eps),
         "sim-bn": (bounds.sim_bn,),
     }
-    if spec.activation != "relu" or spec.network not in known or (spec.network == "no-bias" and spec.depth > 2):
+    if spec.activation != "relu" or spec.network not in known:
         return None
     bound, *arguments = known[spec.network]
     x, y = np.asarray(problem.x, float), np.asarray(problem.y, float)
@@ -33,7 +33,7 @@ def least_trace_at_interpolation(spec: Training, problem: Any) -> float | None:
 
 def least_trace_is_known(spec: Training) -> bool:
     """Whether `least_trace` holds: for ReLU nets without normalisation, whose trace has no residual part."""
-    return spec.activation == "relu" and (spec.network == "bias" or (spec.network == "no-bias" and spec.depth == 2))
+    return spec.activation == "relu" and spec.network in ("bias", "no-bias")
 
 
 def least_trace(problem: Any, w: Any) -> float:

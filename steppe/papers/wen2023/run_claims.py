@@ -4,11 +4,18 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from steppe.experiments import Figure, Finding
 from steppe.papers.wen2023._paper import PAPER
 
 PERFECT, NEARLY = 0.999, 0.9
 _PAPER_WIDTH = 500
+# Every curve that fluctuates ends below its peak: these falls are beyond fluctuations. A share of 10,000 test points
+# has a standard error of at most 0.005.
+_LESS, _WORSE = 0.25, 0.03
+_SET_LATER = "limit set after our runs were seen"
+_CONTROLS = "tests/papers/wen2023/test_run_claims.py"
 
 
 def last(runs: Sequence[Any], name: str) -> list[float]:
@@ -27,7 +34,9 @@ def of_paper_size(runs: Sequence[Any]) -> bool:
 def accuracy(runs: Sequence[Any], rule: Callable[[float], bool]) -> Finding:
     """The rule holds for the median of the test accuracy over the seeds."""
     accuracies = last(runs, "test_accuracy")
-    return Finding(median(accuracies), rule(median(accuracies)), spread(accuracies))
+    low = sum(a < NEARLY for a in accuracies)
+    detail = f"{spread(accuracies)}; {low} of {len(accuracies)} below {NEARLY}"
+    return Finding(median(accuracies), rule(median(accuracies)), detail)
 
 
 def ratio(above: Sequence[Any], below: Sequence[Any], name: str, *, least: float = 1.0) -> Finding:
@@ -36,18 +45,19 @@ def ratio(above: Sequence[Any], below: Sequence[Any], name: str, *, least: float
     return Finding(median(ratios), min(ratios) > least, spread(ratios))
 
 
-def falls_from_peak(runs: Sequence[Any], name: str) -> Finding:
-    """How far below its peak a curve ends, relative to the peak: above 0 for each seed."""
+def falls_from_peak(runs: Sequence[Any], name: str, least: float) -> Finding:
+    """How far below its peak a curve ends, relative to the peak: at least `least` for each seed."""
     falls = [float(1 - e.curves[name][-1] / e.curves[name].max()) for e in runs]
-    return Finding(median(falls), min(falls) > 0, spread(falls))
+    return Finding(median(falls), min(falls) >= least, spread(falls))
 
 
-def generalises(figure: Figure, source: str, setting: str, least: float) -> None:
+def generalises(figure: Figure, source: str, setting: str, least: float, *, remark: str = "") -> None:
     word = "perfectly" if least == PERFECT else "almost perfectly"
 
+    expected = f"median test accuracy ≥ {least}" + (f" ({remark})" if remark else "")
     PAPER.claim(
-        f"{figure.id}-generalises", source, f"{setting} generalises {word}.", f"median test accuracy ≥ {least}",
-        needs=(figure,),
+        f"{figure.id}-generalises", source, f"{setting} generalises {word}.", expected, needs=(figure,),
+        control=_CONTROLS,
     )(lambda runs: accuracy(runs, lambda a: a >= least))  # fmt: skip
 
 
@@ -55,8 +65,9 @@ def trace_falls(figure: Figure) -> None:
     PAPER.claim(
         f"{figure.id}-flattens", f"Figure {figure.id.removeprefix('fig')[:-1]}, caption",
         "Weight decay does not regularise sharpness explicitly, yet the trace falls through training.",
-        "the trace ends below its peak in every seed", needs=(figure,),
-    )(lambda runs: falls_from_peak(runs, "trace"))  # fmt: skip
+        f"the trace ends at least {_LESS:.0%} below its peak in every seed ({_SET_LATER})", needs=(figure,),
+        control=_CONTROLS,
+    )(lambda runs: falls_from_peak(runs, "trace", _LESS))  # fmt: skip
 
 
 def flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> None:
@@ -64,21 +75,21 @@ def flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> None:
 
     @PAPER.claim(
         f"{b.id}-flatter", source, f"{setting}: 1-SAM ends flatter than the baseline.",
-        "ratio of traces a/b above 1 in every seed", needs=(a, b),
+        f"ratio of traces a/b above 1.5 in every seed ({_SET_LATER})", needs=(a, b), control=_CONTROLS,
     )  # fmt: skip
     def flatter(baseline: Sequence[Any], runs: Sequence[Any]) -> Finding:
-        return ratio(baseline, runs, "trace")
+        return ratio(baseline, runs, "trace", least=1.5)
 
     @PAPER.claim(
         f"{b.id}-generalises-worse", source, f"{setting}: 1-SAM generalises worse than the baseline.",
-        "ratio of accuracies a/b above 1 in every seed", needs=(a, b),
+        "ratio of accuracies a/b above 1 in every seed", needs=(a, b), control=_CONTROLS,
     )  # fmt: skip
     def worse(baseline: Sequence[Any], runs: Sequence[Any]) -> Finding:
         return ratio(baseline, runs, "test_accuracy")
 
     @PAPER.claim(
         f"{b.id}-fails-to-generalise", source, f"{setting}: 1-SAM fails to generalise.",
-        f"median test accuracy < {NEARLY} (smaller nets: 0.95)", needs=(b,),
+        f"median test accuracy < {NEARLY} (smaller nets: 0.95, {_SET_LATER})", needs=(b,), control=_CONTROLS,
     )  # fmt: skip
     def fails(runs: Sequence[Any]) -> Finding:
         most = NEARLY if of_paper_size(runs) else 0.95
@@ -88,8 +99,9 @@ def flatter_and_worse(a: Figure, b: Figure, source: str, setting: str) -> None:
 def accuracy_falls(figure: Figure, source: str, setting: str) -> None:
     PAPER.claim(
         f"{figure.id}-accuracy-falls", source, f"{setting}: the test accuracy of 1-SAM degenerates during training.",
-        "the accuracy ends below its peak in every seed", needs=(figure,),
-    )(lambda runs: falls_from_peak(runs, "test_accuracy"))  # fmt: skip
+        f"the accuracy ends at least {_WORSE:.0%} below its peak in every seed ({_SET_LATER})", needs=(figure,),
+        control=_CONTROLS,
+    )(lambda runs: falls_from_peak(runs, "test_accuracy", _WORSE))  # fmt: skip
 
 
 def peak(figure: Figure, source: str, statement: str, *, stated: float, factor: float) -> None:
@@ -97,12 +109,16 @@ def peak(figure: Figure, source: str, statement: str, *, stated: float, factor: 
 
     @PAPER.claim(
         f"{figure.id}-peak", source, statement,
-        f"the accuracy's peak within a factor {factor:g} of epoch {stated:,}", needs=(figure,),
+        f"the accuracy's peak within a factor {factor:g} of epoch {stated:,} ({_SET_LATER})", needs=(figure,),
+        control=_CONTROLS,
     )  # fmt: skip
     def check(runs: Sequence[Any]) -> Finding:
         epochs = [float(e.curves["epoch"][e.curves["test_accuracy"].argmax()]) for e in runs]
         middle = median(epochs)
-        return Finding(middle, stated / factor <= middle <= stated * factor, spread(epochs))
+        drawn = np.median([e.curves["test_accuracy"] for e in runs], axis=0)
+        top = float(runs[0].curves["epoch"][drawn.argmax()])
+        detail = f"{spread(epochs)}; the curve of medians peaks at epoch {top:,.0f}"
+        return Finding(middle, stated / factor <= middle <= stated * factor, detail)
 
 
 def attains_bound(figure: Figure, source: str, setting: str, *, smaller: float, own_outputs: bool = True) -> None:
@@ -116,7 +132,8 @@ def attains_bound(figure: Figure, source: str, setting: str, *, smaller: float, 
 
     @PAPER.claim(
         f"{figure.id}-attains-bound", source, f"{setting}: 1-SAM approximately reaches the lower bound of the trace.",
-        f"within 3% of the least {least}, in every seed (smaller nets: {100 * smaller:g}%)", needs=(figure,),
+        f"within 3% of the least {least}, in every seed (2% until one seed of 7b was seen; smaller nets: "
+        f"{100 * smaller:g}%)", needs=(figure,), control=_CONTROLS,
     )  # fmt: skip
     def check(runs: Sequence[Any]) -> Finding:
         pairs = [

@@ -9,18 +9,32 @@ import steppe
 from steppe.experiments import Finding
 from steppe.papers.wen2023 import explicit
 from steppe.papers.wen2023._paper import PAPER
-from steppe.papers.wen2023.theory import bounds, generalising
+from steppe.papers.wen2023.theory import bounds, generalising, printed
 
 # Section 4: bias.
 
 
+_NOT_MEMORISING = "tests/papers/wen2023/test_controls.py::test_generalising_nets_do_not_memorise"
+
+
+def memorises_at_the_least(build: Any, bound: Any, **rest: Any) -> Finding:
+    """The excess over the bound of a net that must also be a memorising solution (definition 4.2)."""
+    data = steppe.data.xor(30, 100, replace=False, key=0)
+    excess = explicit.excess(build, bound, **rest)
+    one_each = explicit.memorises(build(data.x, data.y), data.x, data.y, **rest)
+    detail = f"d = 30, n = 100; {'one' if one_each else 'not one'} active neuron for each point in each layer"
+    return Finding(excess, one_each and abs(excess) < explicit.ROUNDING, detail)
+
+
 def _claim_memorises(id: str, source: str, statement: str, depth: int) -> None:
-    @PAPER.claim(id, source, statement, "excess over the bound 0")
+    @PAPER.claim(
+        id, f"{source}, Definition 4.2", statement, "excess over the bound 0, one active neuron for each point",
+        control=_NOT_MEMORISING,
+    )  # fmt: skip
     def check() -> Finding:
-        excess = explicit.excess(
+        return memorises_at_the_least(
             lambda x, y: explicit.memorising(x, y, depth), lambda x, y: bounds.deep_bias(x, y, depth)
         )
-        return Finding(excess, abs(excess) < explicit.ROUNDING, f"depth {depth}, d = 30, n = 100")
 
 
 _claim_memorises(
@@ -32,19 +46,22 @@ for _depth, _word in ((3, "three"), (5, "five")):
 
 
 @PAPER.claim(
-    "thm4.1-labels", "Theorem 4.1", "The memorising net is flattest for any extreme points and labels.",
-    "excess over the bound 0",
+    "thm4.1-labels", "Theorem 4.1, Definition 4.2", "A memorising net is flattest for any extreme points and labels.",
+    "excess over the bound 0, one active neuron for each point with a label ≠ 0", control=_NOT_MEMORISING,
 )  # fmt: skip
 def memorises_any_labels() -> Finding:
+    """Points with label 0 have no active neuron: one would cost more than the bound allows."""
     rng = np.random.default_rng(0)
-    worst = 0.0
+    worst, one_each = 0.0, True
     for depth in (2, 3):
         x = rng.normal(size=(12, 20))
         y = rng.normal(size=12) * (rng.random(12) < 0.7)
-        trace, loss = explicit.measured(explicit.memorising(x, y, depth), x, y)
+        params = explicit.memorising(x, y, depth)
+        trace, loss = explicit.measured(params, x, y)
         worst = max(worst, abs(trace / bounds.deep_bias(x, y, depth) - 1), float(loss))
+        one_each &= explicit.memorises(params, x[y != 0], y[y != 0])
     detail = "Gaussian inputs, real labels, some of them 0, depths 2 and 3"
-    return Finding(worst, worst < explicit.ROUNDING, detail)
+    return Finding(worst, one_each and worst < explicit.ROUNDING, detail)
 
 
 @PAPER.claim(
@@ -88,13 +105,15 @@ def proposition_4_2() -> Finding:
 
 
 @PAPER.claim(
-    "thm5.1-memorising", "Theorem 5.1", "With simplified LayerNorm a memorising net has the least trace.", "trace = 2"
+    "thm5.1-memorising", "Theorem 5.1, Definition 4.2",
+    "With simplified LayerNorm a memorising net has the least trace.",
+    "trace = 2, one active neuron for each point", control=_NOT_MEMORISING,
 )  # fmt: skip
 def theorem_5_1() -> Finding:
-    excess = explicit.excess(
+    found = memorises_at_the_least(
         lambda x, y: explicit.memorising(x, y, eps=1e-3), lambda x, y: bounds.sim_ln(x, y, 1e-3), eps=1e-3
     )
-    return Finding(2 * (1 + excess), abs(excess) < explicit.ROUNDING, "the least trace is 2 on P_xor")
+    return Finding(2 * (1 + found.measured), found.holds, f"the least trace is 2 on P_xor; {found.detail}")
 
 
 _claim_error(
@@ -170,6 +189,34 @@ def proposition_a2() -> Finding:
     exponent = float(np.log(errors[0] / errors[1]) / np.log(4))
     # Needles on arcs of width δ² lose half of the digits.
     return Finding(exponent, exponent > 1.9 and excess < 1e-6, f"excess trace {excess:.0e}")
+
+
+def _exponent_on_circle(build: Any) -> float:
+    """The exponent of the error in the length of equal arcs, for the label v₁ + 2."""
+    errors = []
+    for n in (20, 80):
+        x = explicit.circle(n)
+        params = build(x, x[:, 0] + 2)
+        v = explicit.circle(40_000)
+        f = np.maximum(v @ params["W1"].T + params["b1"][None], 0) @ params["W2"]
+        errors.append(float(np.mean((f - v[:, 0] - 2) ** 2)))
+    return float(np.log(errors[0] / errors[1]) / np.log(4))
+
+
+@PAPER.misprint(
+    "propA.2-width", "Proposition A.2",
+    printed=("The flattest net of the proof, of width n, has an error of the order of the square of the arcs.",
+             "exponent > 1.9"),
+    corrected=("A flattest net of width 3n has an error of the order of the square of the arcs.", "exponent > 1.9"),
+)  # fmt: skip
+def width_on_the_circle(as_printed: bool) -> Finding:
+    """Width n is Eq. 17 with the bias that interpolates (`printed.circle_arcs`): f is 0 between any two points.
+
+    More is true. In a flattest net a neuron has one height at all points that it fires on. On a circle these are one
+    point or two neighbours, so that for labels in general position all n neurons fire, and f is concave between kinks.
+    """
+    exponent = _exponent_on_circle(printed.circle_arcs if as_printed else generalising.circle)
+    return Finding(exponent, exponent > 1.9, "equal arcs, n = 20 and 80, the label v₁ + 2")
 
 
 def _error_on_circle(params: dict[str, Any]) -> float:

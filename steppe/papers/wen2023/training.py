@@ -16,7 +16,7 @@ class Row:
     """A row of table 2: gradient descent if rho is 0, else SAM.
 
     `bias_decay` is weight decay of the first layer's bias alone. With `held` > 0, (W₁, b₁) is scaled to this norm
-    after every step.
+    after every step. `label_noise` is the σ of Gaussian noise on the labels, drawn anew in every step.
     """
 
     lr: float
@@ -26,11 +26,12 @@ class Row:
     epochs: int
     bias_decay: float = 0.0
     held: float = 0.0
+    label_noise: float = 0.0
 
 
-def gd(lr: float, batch_size: int, weight_decay: float, epochs: float) -> Row:
+def gd(lr: float, batch_size: int, weight_decay: float, epochs: float, **rest: float) -> Row:
     """Gradient descent; a batch size below n makes it stochastic."""
-    return Row(lr, 0.0, batch_size, weight_decay, int(epochs))
+    return Row(lr, 0.0, batch_size, weight_decay, int(epochs), **rest)
 
 
 def sam(lr: float, rho: float, epochs: float, **rest: float) -> Row:
@@ -107,7 +108,7 @@ class Training(Experiment, kind="wen2023/training"):
         return Computed(done.records, params, result)
 
     def schedule(self) -> "Schedule":
-        from steppe.dynamics import GD, SAM, Decayed, Projected, Schedule, Stage
+        from steppe.dynamics import GD, SAM, Decayed, LabelNoise, Projected, Schedule, Stage
 
         def dynamics(row: Row) -> Any:
             step: Any = (
@@ -115,6 +116,8 @@ class Training(Experiment, kind="wen2023/training"):
                 if row.rho
                 else GD(row.lr, weight_decay=row.weight_decay, batch_size=row.batch_size)
             )
+            if row.label_noise:
+                step = LabelNoise(step, row.label_noise)
             if row.bias_decay:
                 step = Decayed(step, {"b1"}, row.lr * row.bias_decay)
             return Projected(step, {"W1", "b1"}, row.held) if row.held else step

@@ -7,14 +7,15 @@ import pytest
 from steppe.papers.wen2023 import start_scale
 
 
-def planted(accuracy, *, margin=lambda kind, scale: 1.0, excess=0.01, widths=(100,), seeds=3):
+def planted(accuracy, *, margin=lambda kind, scale: 1.0, norm=None, excess=0.01, widths=(100,), seeds=3, loss=1e-3):
     """Finished runs with these accuracies and margins of (architecture, start scale); the rest is equal."""
     return [
         types.SimpleNamespace(
             spec={"network": kind, "depth": 2, "width": width, "first_layer_scale": scale},
             result={
                 "final": dict.fromkeys(start_scale.PROPERTIES, 1.0 + seed)
-                | {"test_accuracy": accuracy(kind, scale), "normalised_margin": margin(kind, scale) + 1e-3 * seed},
+                | {"test_accuracy": accuracy(kind, scale), "normalised_margin": margin(kind, scale) + 1e-3 * seed}
+                | {"train_loss": loss, "path_norm": norm(kind, scale) + seed if norm else 1.0 + seed},
                 "trace_parts": {"gauss_newton": 1 + excess},
                 "bound": 1.0,
             },
@@ -56,3 +57,18 @@ def test_a_property_that_separates_everywhere_fails_the_claim():
     # In opposite orders it separates half of the cells, not all.
     crossing = planted(start_matters, margin=lambda kind, scale: 2.0 if (kind == "bias") == (scale < 1) else 1.0)
     assert start_scale.no_property_separates(crossing).measured == pytest.approx(0.5)
+
+
+def test_runs_that_do_not_fit_are_not_matched():
+    assert len(start_scale.matched(planted(start_matters))) == 2
+    assert start_scale.matched(planted(start_matters, loss=0.9)) == []
+
+
+def test_path_norm_within_bias_nets():
+    assert start_scale.path_norm_within_bias(planted(start_matters, norm=lambda kind, scale: 10 * scale)).measured == 1
+    unrelated = start_scale.path_norm_within_bias(planted(start_matters, norm=lambda kind, scale: 3.0))
+    assert unrelated.measured < 0.5
+    assert not unrelated.holds
+    # A norm that tells architectures apart, and nothing within bias nets.
+    architecture = planted(architecture_matters, norm=lambda kind, scale: 10.0 if kind == "bias" else 3.0)
+    assert not start_scale.path_norm_within_bias(architecture).holds
