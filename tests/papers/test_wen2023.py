@@ -38,7 +38,12 @@ def stand_in(accuracy, trace, least=None, **given):
     final = {name: column[-1].item() for name, column in curves.items()}
     spec = {"network": "bias", "data": "xor", "d": 30, "n": 100, "width": 500, "seed": 0,
             "stages": [{"epochs": 2, "bias_decay": 0.0}, {"epochs": 1}]} | given.get("spec", {})  # fmt: skip
-    result = {"final": final, "bound": given.get("bound", float(least[-1])), "trace_parts": {"gauss_newton": trace[-1]}}
+    result = {
+        "final": final,
+        "bound": given.get("bound", float(least[-1])),
+        "trace_parts": {"gauss_newton": trace[-1]},
+        "outcome": "exhausted",
+    }
     params = {"W1": np.array(given.get("W1", np.eye(4)))}
     return types.SimpleNamespace(curves=curves, result=result, spec=spec, params=params, id="x")
 
