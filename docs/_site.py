@@ -99,13 +99,13 @@ def _paragraph(text):
 
 def _escaped(text):
     """Text with `code` as a literal and nothing else that reStructuredText would read as markup."""
-    text = re.sub(r"(`[^`]+`)(?=\w)", r"\1\\ ", text)  # a literal ends before a space, a mark or this empty escape
-    parts = re.split(r"(`[^`]+`(?:\\ )?)", text)
-    marked = [
-        re.sub(r"`([^`]+)`", r"``\1``", part) if part.startswith("`") else re.sub(r"([*|_\\`])", r"\\\1", part)
-        for part in parts
-    ]
-    text = "".join(marked)
+    parts = re.split(r"(`[^`]+`)", text)
+    for k, part in enumerate(parts):
+        if part.startswith("`"):  # a literal ends before a space, a mark or an empty escape
+            parts[k] = f"`{part}`" + ("\\ " if re.match(r"\w", parts[k + 1]) else "")
+        else:
+            parts[k] = re.sub(r"([*|_\\`])", r"\\\1", part)
+    text = "".join(parts)
     return re.sub(r"^([-+•]|\w+[.)])(\s)", r"\\\1\2", text)
 
 

@@ -133,7 +133,7 @@ th,td{text-align:left;vertical-align:top;padding:.35rem .6rem;border-bottom:1px 
 th{border-bottom:2px solid #222}td.n{font-variant-numeric:tabular-nums;white-space:nowrap}
 .note{color:#666;font-size:.82rem;display:block}.holds{color:#00624a;font-weight:600}.fails{color:#a8320a;font-weight:600}
 .not-run{color:#666}figure{display:inline-block;margin:0 1rem 1.5rem 0;vertical-align:top;width:29rem;max-width:100%}
-figure img{width:100%}figcaption{font-size:.85rem;color:#444}
+figure.wide{width:46rem}figure img{width:100%}figcaption{font-size:.85rem;color:#444}
 """
 
 
@@ -244,20 +244,20 @@ def _pictures(audit: Audit) -> str:
             f"Density of the eigenvalues of ∇²L from {audit.curves['density']['matvecs']} products, and the sharpness "
             "with its interval."
         )
-        drawn.append((caption, figures.png(figures.spectrum(numbers))))
+        drawn.append((caption, figures.png(figures.spectrum(numbers)), "wide"))
     if (numbers := along(audit)) is not None:
         caption = "The loss along the negative gradient, and the parabola that the curvature predicts."
-        drawn.append((caption, figures.png(figures.panels(numbers))))
+        drawn.append((caption, figures.png(figures.panels(numbers)), ""))
     if (numbers := robustness(audit)) is not None:
         caption = "The rise of the loss under changes of the weights, beside what the curvature predicts."
-        drawn.append((caption, figures.png(figures.panels(numbers))))
-    return "".join(_figure(caption, picture) for caption, picture in drawn)
+        drawn.append((caption, figures.png(figures.panels(numbers)), ""))
+    return "".join(_figure(*one) for one in drawn)
 
 
-def _figure(caption: str, picture: bytes) -> str:
+def _figure(caption: str, picture: bytes, kind: str) -> str:
     data = base64.b64encode(picture).decode()
     image = f'<img alt="{_e(caption)}" src="data:image/png;base64,{data}">'
-    return f"<figure>{image}<figcaption>{_e(caption)}</figcaption></figure>"
+    return f'<figure class="{kind}">{image}<figcaption>{_e(caption)}</figcaption></figure>'
 
 
 def spectrum(audit: Audit) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ class Bench(Output):
     """
 
     name: tyro.conf.Positional[str] = "sam"
-    """Which benchmark: audit, sam, sharpness, minima, flow, flatten, rates or monitor."""
+    """Which benchmark: audit, sam, sharpness, minima, flow, flatten, rates, monitor or sweep."""
 
     def __call__(self) -> int:
         results = _package().benchmark(self.name)()

@@ -9,6 +9,7 @@ from steppe.experiments._own import own as own
 from steppe.experiments._paper import Claim as Claim
 from steppe.experiments._paper import Figure as Figure
 from steppe.experiments._paper import Finding as Finding
+from steppe.experiments._paper import NotJudgedError as NotJudgedError
 from steppe.experiments._paper import Paper as Paper
 from steppe.experiments._paper import Scale as Scale
 from steppe.experiments._paper import Show as Show

@@ -82,6 +82,10 @@ class Finding:
         object.__setattr__(self, "holds", bool(self.holds))
 
 
+class NotJudgedError(Exception):
+    """Raised by a check whose runs do not decide the claim; its verdict is `not-run`, for the reason given."""
+
+
 Check = Callable[..., Finding]
 
 

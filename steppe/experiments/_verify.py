@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from steppe.experiments._paper import Claim, Figure, Finding, Paper, Scale, Verdict
+from steppe.experiments._paper import Claim, Figure, Finding, NotJudgedError, Paper, Scale, Verdict
 from steppe.experiments._seconds import expected_seconds
 
 if TYPE_CHECKING:
@@ -126,5 +126,8 @@ def _find(claim: Claim, scale: Scale, store: "Store") -> tuple[Finding | None, V
             "not-run",
             f"runs of {', '.join(missing)} are not in the store, or of another version: steppe verify computes them",
         )
-    finding = claim.check(*found)
+    try:
+        finding = claim.check(*found)
+    except NotJudgedError as reason:
+        return None, "not-run", str(reason)
     return finding, "holds" if finding.holds else "fails", finding.detail

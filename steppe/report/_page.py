@@ -82,7 +82,7 @@ def markdown(results: Sequence[Measured]) -> str:
     """The table of claims in Markdown, to paste into a README or an issue."""
     lines = [
         f"| {r.id} | {r.source} | {r.statement} | {r.expected} | {_number(r)} | {_MARKS[r.verdict]}"
-        f"{' (misprint)' if r.misprint else ''} | {r.detail.replace('|', '¦')} |"
+        f"{' (misprint)' if r.misprint else ' (known)' if r.known_to_fail else ''} | {r.detail.replace('|', '¦')} |"
         for r in results
     ]
     head = "| claim | source | statement | expected | measured | verdict | detail |"

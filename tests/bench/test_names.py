@@ -13,7 +13,7 @@ from steppe.cli._bench import _package
 
 
 def test_every_module_without_an_underscore_is_a_benchmark():
-    named = {"audit", "flatten", "flow", "minima", "monitor", "rates", "sam", "sharpness"}
+    named = {"audit", "flatten", "flow", "minima", "monitor", "rates", "sam", "sharpness", "sweep"}
     assert set(bench.names()) == named
     assert all(callable(bench.benchmark(name)) for name in bench.names())
     assert _package() is bench

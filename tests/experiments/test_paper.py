@@ -11,6 +11,7 @@ from steppe.check import ArgumentError
 from steppe.experiments import (
     Experiment,
     Finding,
+    NotJudgedError,
     Paper,
     Shown,
     experiment,
@@ -137,6 +138,17 @@ def test_a_partial_claim_is_judged_on_what_is_there(tmp_path):
     assert measure(paper, whole, "smoke", store).verdict == "not-run"
     found = measure(paper, some, "smoke", store)
     assert (found.verdict, found.measured) == ("holds", 1.0)
+
+
+def test_runs_that_do_not_decide_a_claim(tmp_path):
+    paper = Paper("p", "t", module=__name__)
+
+    @paper.claim("c", "s", "statement", "expected")
+    def _():
+        raise NotJudgedError("too few rates")
+
+    result = measure(paper, paper.claims[0], "smoke", Store(tmp_path))
+    assert (result.verdict, result.detail, result.as_expected) == ("not-run", "too few rates", True)
 
 
 def test_a_claim_whose_runs_are_missing_is_not_run(tmp_path):

@@ -70,9 +70,9 @@ def draws(entries: Sequence[Any]) -> dict[str, Any]:
         figures.series(worst, share, "line", "blue", f"{len(worst)} examples"),
         figures.series([1.0, 1.0], [0.0, 1.0], "dashed", "ink", "as good as the least norm"),
     ]
-    panel = {"x": "largest risk of a limit past η_c over R(M_ℓ1)", "y": "share of the examples", "series": series,
-             "log": "x", "legend": "lower right"}  # fmt: skip
-    return {"title": "Section 3 on generic examples: the worst limit past η_c", "panels": [panel]}
+    panel = {"x": "largest risk of a limit past $\\eta_c$ over that of the least norm", "y": "share of the examples",
+             "series": series, "log": "x", "legend": "lower right"}  # fmt: skip
+    return {"title": "Section 3 · the worst limit on generic examples", "panels": [panel]}
 
 
 @PAPER.claim(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steppe.experiments import Figure, Finding, Scale
+from steppe.experiments import Figure, Finding, NotJudgedError, Scale
 from steppe.papers.conflicting_biases.figures_of_networks import ROW_FIGURES
 from steppe.papers.conflicting_biases.network_ends import Ends, at_goal, at_last_goal
 from steppe.papers.conflicting_biases.network_scales import served_by
@@ -81,10 +81,13 @@ def finding(judged_on: Sequence[Case], one: One, *, most: bool) -> Finding:
     good = sum(verdict.holds for verdict in known.values())
     against = [f"{name} ({verdict.number})" for name, verdict in known.items() if not verdict.holds]
     silent = [name for name, verdict in verdicts.items() if verdict is None]
+    if not known:
+        reason = f"too few rates to judge: {', '.join(silent)}" if silent else "no run of a row that it speaks of"
+        raise NotJudgedError(reason)
     parts = [f"{good} of {len(known)} rows"]
     parts += [f"against: {', '.join(against)}"] if against else []
     parts += [f"too few rates to judge: {', '.join(silent)}"] if silent else []
     others = stand_ins(case.ends.setting for case in judged_on)
     parts += [f"stand-ins: {others}"] if others else []
-    share = good / len(known) if known else float("nan")
+    share = good / len(known)
     return Finding(share, share > 0.5 if most else share == 1, "; ".join(parts))

@@ -118,6 +118,8 @@ def panel(ends: Ends, quantity: str, *, fine: bool = False, titled: bool = True)
     kept = {name: column[keep] for name, column in table.items()}
     smoothed = ends.loss == "cross_entropy"
     one = _draw.panel(kept, flow, quantity, smoothed=smoothed) | {"title": ends.title if titled else ""}
+    if ends.spec.get("multiples"):  # rates from 0.5 to 27 η_c, where the paper's grids are even
+        one = {"log": "x"} | one
     return one | ({"y": _MEASURES[quantity]} if quantity in _MEASURES else {})
 
 
@@ -132,13 +134,13 @@ def seeds_panel(sweeps: Sequence[Ends], quantity: str) -> dict[str, Any]:
         x, y = ends.table["lr"] / ends.critical, ends.table[quantity] / unit
         series.append(series_of(x, y, "joined", colour, f"seed {ends.setting.seed}"))
     over = "its largest along the flow" if quantity == "sharpness" else "the flow's end"
-    one: dict[str, Any] = {"x": "learning rate η/$\\eta_c$", "y": f"{LABELS[quantity]} over {over}", "series": series}
+    one: dict[str, Any] = {"x": "learning rate η/$\\eta_c$", "y": f"{LABELS[quantity]}\nover {over}", "series": series}
     if quantity == "sharpness":
         shown = [x for one in series for x in one["x"]]
         rates = np.geomspace(min(shown), max(shown), 100)
         series.append(series_of(rates, 1 / rates, "line", "blue", "2/η"))
         one["top"] = 1.6
-    return one | {"places": [line(1.0, "critical rate $\\eta_c$", "orange", "--")]}
+    return one | {"log": "x", "places": [line(1.0, "critical rate $\\eta_c$", "orange", "--")]}
 
 
 def layers_panel(ends: Ends, norm: str, *, titled: bool = True) -> dict[str, Any]:

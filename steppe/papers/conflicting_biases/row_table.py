@@ -40,7 +40,7 @@ def _cells(row: Row, results: list[dict[str, Any]]) -> list[str]:
     return [
         network, ", ".join(str(one["seed"]) for one in results),
         ", ".join(f"{one['critical_rate']:.3g}" for one in results), ", ".join(corners), row.mark, ", ".join(marks),
-        ", ".join(agree), f"{sum(one['gradients'] for one in results):,}",
+        ", ".join(agree), f"{sum(one['gradients'] for one in results):,}" if "gradients" in results[0] else "",
     ]  # fmt: skip
 
 
