@@ -79,7 +79,7 @@ class Flow(Dynamics):
             check.refuse(
                 "method", "RKC2(), RK4(...) or AB2(...) of steppe.dynamics", method, "Pass for example RKC2()."
             )
-        if verify not in (None, True, False) or (verify and not isinstance(method, RKC2)):
+        if not isinstance(verify, bool | None) or (verify and not isinstance(method, RKC2)):
             remedy = "Pass None (where there are kinks), True (with RKC2 only) or False."
             check.refuse("verify", "None, True or False, and True with RKC2 only", verify, remedy)
         self.method, self.batch_size, self.verify = method, None, verify
