@@ -21,6 +21,7 @@ from steppe.flattening import (
     flattest,
 )
 from steppe.flattening import _jacobian as curvature
+from steppe.flattening._network import network
 from steppe.problem import Problem
 
 from . import Ratio
@@ -29,6 +30,8 @@ from ._timing import best_time
 # Widths of the layers, and examples. The net for λ_max is small: each of its steps solves an eigenvalue problem.
 TRACE, SHARPNESS = ((784, 100, 100, 10), 200), ((10, 16, 16, 2), 20)
 EPOCHS = 10_000
+# Widths of the stages of ResNet-18; images of CIFAR-10's size, and draws of random signs.
+RESNET, IMAGES, DRAWS = (64, 128, 256, 512), 8, 8
 # The best rates of the published code for each method. It divides the objective by its first value.
 SGD_RATE, ADAM_RATE = 1.0, 0.1
 
@@ -51,7 +54,7 @@ def measure() -> list[Ratio]:
     which our code computes. Ours ends with a proof, theirs after EPOCHS steps. The note says how far their value is
     above ours.
     """
-    return [*_trace(), *_sharpness()]
+    return [*_trace(), *_sharpness(), *_torch()]
 
 
 def _trace() -> list[Ratio]:
@@ -86,6 +89,52 @@ def _sharpness() -> list[Ratio]:
     ours = Ours(lambda: _bounds(flattest(Rescaling(root, A))))
     value, seconds = _descended(largest, A.shape[1], _adam, ADAM_RATE)
     return [_ratio("least λ_max", f"{EPOCHS:,} epochs of Adam", ours, value, seconds)]
+
+
+def _torch() -> list[Ratio]:
+    """A ResNet-18 of PyTorch: what flattening costs besides its gradients, against the gradients of `DRAWS` draws."""
+    import torch
+
+    import steppe.torch
+
+    torch.manual_seed(0)
+    model = resnet(RESNET).eval()
+    x, y = torch.randn(IMAGES, 3, 32, 32), torch.arange(IMAGES) % 10
+    problem = steppe.torch.Problem(model, (x, y), torch.nn.CrossEntropyLoss())
+    net, rng = network(problem), np.random.default_rng(0)
+    started = time.perf_counter()
+    for _ in range(DRAWS):
+        net.draw(rng)
+    gradients = time.perf_counter() - started
+    started = time.perf_counter()
+    best = flatten(problem, draws=DRAWS)
+    beyond = max(time.perf_counter() - started - gradients, 1e-3)
+    note = f"{problem.w0.size:,} parameters, trace from {best.before:.3g} to {best.value:.3g} ± {best.error:.1g}"
+    peer = f"the gradients of {DRAWS} draws on {IMAGES} images"
+    return [Ratio("ResNet flattened, beyond gradients", peer, beyond, gradients, "s", gradients / beyond, note)]
+
+
+def resnet(widths: tuple[int, ...]) -> Any:
+    """A residual network of PyTorch with two basic blocks for each width."""
+    from torch import nn
+    from torch.nn import functional
+
+    class Block(nn.Module):  # type: ignore[misc]
+        def __init__(self, before: int, width: int, stride: int):
+            super().__init__()
+            self.first, self.norm1 = nn.Conv2d(before, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+            self.second, self.norm2 = nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)
+            short = [nn.Conv2d(before, width, 1, stride, bias=False), nn.BatchNorm2d(width)]
+            self.short = nn.Sequential(*short) if before != width else nn.Identity()
+
+        def forward(self, x: Any) -> Any:
+            h = self.norm2(self.second(functional.relu(self.norm1(self.first(x)))))
+            return functional.relu(h + self.short(x))
+
+    pairs = [(widths[0], widths[0]), *pairwise(widths)]
+    blocks = [Block(a, b, 1 if a == b else 2) if k == 0 else Block(b, b, 1) for a, b in pairs for k in (0, 1)]
+    stem = [nn.Conv2d(3, widths[0], 3, 1, 1, bias=False), nn.BatchNorm2d(widths[0]), nn.ReLU()]
+    return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 10))
 
 
 def _ratio(subject: str, peer: str, ours: Ours, value: float, seconds: float, *, goal: str = "") -> Ratio:

@@ -24,7 +24,7 @@ _SLOPES = 2**26
 # With tracked eigenvectors the relative gap is at least _GAP, and the interval of λ_max may take _SHARE of it.
 _GAP, _SHARE = 1e-3, 0.2
 # Random signs: the fewest draws. Upper and lower end hold together with _CONFIDENCE, each with _QUANTILE.
-_DRAWS, _CONFIDENCE, _QUANTILE = 4, 0.99, 0.995
+_DRAWS, _CONFIDENCE, _QUANTILE = 8, 0.99, 0.995
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +126,8 @@ def flatten(
     found = solve(net, exponents, rtol)
     value, factors, t = found.value, found.factors, found.t
     # If w is the flattest already, up to rtol or rounding, it stays: flattening twice is flattening once.
-    if found.before.upper - found.lower <= rtol * found.before.value or value.upper >= found.before.upper:
+    rises = value.value >= found.before.value if found.error else value.upper >= found.before.upper
+    if found.before.upper - found.lower <= rtol * found.before.value or rises:
         value, factors, t = found.before, np.ones_like(factors), np.zeros_like(t)
     upper, lower = max(value.upper, found.lower), min(value.value, found.lower)
     return Flattened(
@@ -202,7 +203,7 @@ class Drawn:
         weights = chosen.mean(axis=0)
         t = balance(A, weights)
         there = judged @ np.exp(-2 * (A @ t))
-        value, before = _sampled(there), _sampled(sums.sum(axis=1))
+        value, before = _sampled(there), _sampled(judged.sum(axis=1))
         # The bound is concave in the weights, so that noise lowers it; its slope in them is y/w.
         y, w = circulation(A, weights, t), judged.mean(axis=0)
         slope = np.divide(y, w, out=np.zeros_like(y), where=w > 0)

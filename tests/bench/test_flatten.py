@@ -13,7 +13,10 @@ def test_every_contender_is_measured(monkeypatch):
     monkeypatch.setattr(flatten, "TRACE", ((3, 4, 4, 2), 6))
     monkeypatch.setattr(flatten, "SHARPNESS", ((3, 4, 4, 2), 4))
     monkeypatch.setattr(flatten, "EPOCHS", 2_000)
-    found = flatten.measure()
+    for name, small in (("RESNET", (2, 3)), ("IMAGES", 2)):
+        monkeypatch.setattr(flatten, name, small)
+    *found, resnet = flatten.measure()
+    assert resnet.subject.startswith("ResNet")
     assert [r.subject for r in found].count("least trace") == 2
     for r in found:
         assert r.ratio == pytest.approx(r.theirs / r.ours)

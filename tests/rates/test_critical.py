@@ -13,6 +13,7 @@ from steppe.check import ArgumentError
 from steppe.dynamics import GD
 from steppe.dynamics._flow import Flow
 from steppe.rates import Critical
+from steppe.rates._critical import critical_arrays, restored_critical
 
 
 def scalar_factorisation(start):
@@ -41,6 +42,37 @@ def test_scalar_factorisation_in_closed_form():
     assert all(a.largest_sharpness <= b.largest_sharpness for a, b in pairwise(found))
     assert all(a.time < b.time and a.gradients < b.gradients for a, b in pairwise(found))
     assert found[0].initial_sharpness == found[-1].initial_sharpness
+
+
+def test_intervals_hold_the_closed_form_and_are_kept():
+    """From (2, 0.1) the end is the sharpest point, with w₁² + w₂² = √(kept² + 4). One run alone has no interval."""
+    p = scalar_factorisation([2.0, 0.1])
+    found = steppe.critical_rate(p, losses=[1e-3, 1e-9])
+    truth = np.sqrt((2.0**2 - 0.1**2) ** 2 + 4)
+    s_gf, eta_c = found[-1].s_gf, found[-1].eta_c
+    assert s_gf.lower <= truth <= s_gf.upper
+    assert s_gf.upper - s_gf.lower <= 0.02 * truth
+    assert (eta_c.lower, eta_c.upper) == (2 / s_gf.upper, 2 / s_gf.lower)
+    assert (eta_c.value, eta_c.confidence) == (found[-1].rate, 0.95)
+    kept = restored_critical(critical_arrays(found))
+    assert [c.s_gf for c in kept] == [c.s_gf for c in found]
+    once = steppe.critical_rate(p, losses=[1e-9], flow=Flow(1e-2, verify=False))[0].s_gf
+    assert not once.converged
+    assert once.upper == np.inf
+
+
+def test_a_prediction_of_s_gf():
+    """A power of the loss is continued; one that falls leaves the largest so far. Control: a goal already met."""
+    loss = np.geomspace(1.0, 0.2, 15)
+    rising = rates.predicted(loss, 3 * loss**-0.8, 0.02)
+    assert rising.value == pytest.approx(3 * 0.02**-0.8)
+    assert rising.lower == pytest.approx(3 * 0.2**-0.8)
+    assert rising.lower < rising.value < rising.upper
+    assert rates.predicted(loss, 3 * loss**0.8, 0.02).value == 3.0
+    assert rates.predicted(loss, 3 * loss**-0.8, 0.5).value == pytest.approx(3 * 0.2**-0.8)
+    for wrong in ((loss, loss[:3], 0.1), (loss[:2], loss[:2], 0.1), (loss, loss, 0.0), ([], [], 0.1)):
+        with pytest.raises(ArgumentError):
+            rates.predicted(*wrong)
 
 
 def test_above_the_critical_rate_gradient_descent_does_not_follow_the_flow():

@@ -137,6 +137,7 @@ def test_random_signs(seed):
     assert abs(best.value - there) < 4 * best.error
     assert best.lower <= exact.value <= there * (1 + 1e-12)
     assert best.upper >= there
+    assert there < exact.before
     assert best.confidence == 0.99
 
 
@@ -158,4 +159,4 @@ def test_refused():
     with pytest.raises(ArgumentError, match="draws must be"):
         steppe.flatten(p, draws=2)
     with pytest.raises(ArgumentError, match="Random signs estimate the trace"):
-        steppe.flatten(p, draws=8, measure="sharpness")
+        steppe.flatten(p, draws=9, measure="sharpness")
