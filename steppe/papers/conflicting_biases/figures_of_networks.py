@@ -21,6 +21,7 @@ from steppe.papers.conflicting_biases.network_runs import NetworkSweep
 from steppe.papers.conflicting_biases.network_scales import sweeps
 from steppe.papers.conflicting_biases.paper import PAPER
 from steppe.papers.conflicting_biases.table_1 import Row, rows, shown_in
+from steppe.store._spec import plain
 
 # Section 2.
 
@@ -128,12 +129,8 @@ def _row_figure(row: Row) -> Figure:
             panels.append([panel(ends[0], q) for q in quantities])
         title = f"{'Table 1' if row.figures else 'Beyond table 1'} · {row.name}"
         rates = f" ({len(ends[0].rates)} rates in place of the grids)" if thinned else ""
-        summaries = [
-            row_summary(one)
-            | {"row": row.name, "printed": row.mark, "seconds": getattr(entry, "about", {}).get("seconds")}
-            for entry, one in zip(entries, ends, strict=True)
-        ]
-        return {"title": honest(title + rates, ends), "grid": panels, "rows": summaries}
+        summaries = [{"row": row.name, "printed": row.mark} | row_summary(one) for one in ends]
+        return {"title": honest(title + rates, ends), "grid": panels, "rows": plain(summaries)}
 
     scales: tuple[Scale, ...] = ("smoke", "laptop", "paper")
     runs: Mapping[Scale, tuple[NetworkSweep, ...]] = {scale: sweeps(row, scale) for scale in scales}

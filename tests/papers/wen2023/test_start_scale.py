@@ -22,7 +22,7 @@ def planted(accuracy, *, margin=lambda kind, scale: 1.0, norm=None, excess=0.01,
         )
         for width in widths
         for kind in ("bias", "sim-ln")
-        for scale in (0.01, 1.0)
+        for scale in (0.1, 1.0)
         for seed in range(seeds)
     ]
 

@@ -25,7 +25,8 @@ def two_layer_bias(x: Any, y: Any) -> float:
 
 
 def two_layer_no_bias(x: Any, y: Any) -> float:
-    """(4/n) Σ ‖xᵢ‖|yᵢ| for f = W₂ · relu(W₁x): Eq. 3 without the appended 1; seldom attained.
+    """(4/n) Σ ‖xᵢ‖|yᵢ| for f = W₂ · relu(W₁x): Eq. 3 without the appended 1; attained on P_xor, but only at
+    kinks (`generalising.no_bias_tie`).
 
     >>> two_layer_no_bias([[3.0, 4.0]], [2.0])
     40.0
@@ -47,7 +48,7 @@ def deep_bias(x: Any, y: Any, depth: int) -> float:
 def deep_no_bias(x: Any, y: Any, depth: int) -> float:
     """(2/n) Σ D |yᵢ|^{2(D−1)/D} ‖xᵢ‖^{2/D} for depth D without bias: the same proof, with x for x′.
 
-    From depth 3 on it is attained on the cube, by nets that memorise and by nets that generalise (`no_bias_deep`).
+    From depth 3 on it is attained on the cube, by nets that memorise and by nets that generalise (`deep_no_bias`).
 
     >>> round(deep_no_bias(np.ones((1, 8)), [1.0], 3), 12)          # 2 · 3 · 8^{1/3}
     12.0
