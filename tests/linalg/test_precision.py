@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from planted import plant, spectrum
+from cases.planted import plant, spectrum
 
 from steppe.estimate import Accuracy
 from steppe.linalg import Tracker, hutchinson, in_precision, largest, top_eigenpairs, xtrace

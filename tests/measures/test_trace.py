@@ -2,8 +2,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import FAMILY, tanh_net, two_layer
-from dense_curvature import dense, matrices, problem
+from cases.problems import FAMILY, tanh_net, two_layer
+from oracles.dense_curvature import dense, matrices, problem
 
 import steppe
 from steppe import Accuracy, measures
