@@ -54,13 +54,19 @@ class Content(NamedTuple):
 
 @lru_cache(maxsize=256)  # a network is checked once, not at every step of a trajectory
 def content(predict: Callable[..., Any], unravel: Any, structure: Any, shapes: tuple[Any, ...]) -> Content:
-    """What predict computes, traced twice: a network that draws from its own generator differs, and is refused."""
-    first, second = (read(predict, unravel, structure, shapes) for _ in range(2))
-    first.expected(second)
+    """What predict computes, when it is traced for the first time."""
+    return _read(predict, unravel, structure, shapes)
+
+
+@lru_cache(maxsize=256)
+def checked(predict: Callable[..., Any], unravel: Any, structure: Any, shapes: tuple[Any, ...]) -> Content:
+    """The same, traced once more: a network that draws from its own generator differs, and is refused."""
+    first = content(predict, unravel, structure, shapes)
+    first.expected(_read(predict, unravel, structure, shapes))
     return first
 
 
-def read(predict: Callable[..., Any], unravel: Any, structure: Any, shapes: tuple[Any, ...]) -> Content:
+def _read(predict: Callable[..., Any], unravel: Any, structure: Any, shapes: tuple[Any, ...]) -> Content:
     params = jax.eval_shape(unravel, shaped((unravel.size,), jnp.result_type(*unravel.dtypes)))
     x = jax.tree.unflatten(structure, [shaped(*s) for s in shapes])
     closed, returned = _traced(predict, params, x)

@@ -65,9 +65,7 @@ def test_targets_that_are_no_numbers(y):
         make(y=y)
 
 
-@pytest.mark.parametrize(
-    "x", [np.array([["1", "2"]] * 3), {}, np.array([[1, None]] * 3, object), [[1, 2]] * 3], ids=repr
-)
+@pytest.mark.parametrize("x", [np.array([["1", "2"]] * 3), np.array([[1, None]] * 3, object), [[1, 2]] * 3], ids=repr)
 def test_inputs_that_are_no_numbers(x):
     with pytest.raises(ArgumentError, match="x must be"):
         make(x=x)
@@ -103,9 +101,13 @@ def changing(rng):
 
 @pytest.mark.parametrize("network", [drawing, calling_out, changing])
 def test_a_network_that_is_not_one_function(network):
-    """Refused when the problem is built, so in `loss` and `run` too."""
-    with pytest.raises(ArgumentError, match=r"predict must be the same function of \(params, x\) at every call"):
-        make(network(np.random.default_rng(0)), params=np.ones(2))
+    for use in (
+        lambda p: p.loss(p.w0), measures.sharpness, lambda p: steppe.run(p, dynamics.GD(0.1), stop=until.steps(1)),
+        lambda p: dynamics.run_many(p, dynamics.GD(0.1), stop=until.steps(1)),
+    ):  # fmt: skip
+        p = make(network(np.random.default_rng(0)), params=np.ones(2))
+        with pytest.raises(ArgumentError, match=r"predict must be the same function of \(params, x\) at every call"):
+            use(p)
 
 
 def test_running_statistics_are_no_parameters():

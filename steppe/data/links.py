@@ -11,7 +11,17 @@ from steppe import check
 from steppe.activations import Homogeneous, linear, quadratic
 from steppe.data._dataset import Floats
 
-__all__ = ["Composed", "Expansion", "Linear", "Link", "Polynomial", "QuadraticForm", "SumOfSingleIndex", "Term"]
+__all__ = [
+    "Composed",
+    "Expansion",
+    "Linear",
+    "Link",
+    "Polynomial",
+    "QuadraticForm",
+    "Shifted",
+    "SumOfSingleIndex",
+    "Term",
+]
 
 
 def __dir__() -> list[str]:
@@ -145,3 +155,22 @@ class Composed(Link):
 
     def __call__(self, z: Any) -> Floats:
         return self.outer(self.inner(z))
+
+
+@dataclass(frozen=True)
+class Shifted(Link):
+    """g(z) = inner(z) + constant.
+
+    >>> Shifted(Linear((2.0,)), 1.0)([[3.0]]).tolist()
+    [7.0]
+    """
+
+    inner: Expansion
+    constant: float
+
+    @property
+    def indices(self) -> int:
+        return self.inner.indices
+
+    def __call__(self, z: Any) -> Floats:
+        return self.inner(z) + self.constant

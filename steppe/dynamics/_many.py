@@ -147,6 +147,7 @@ def run_many(
     starts = jnp.asarray(check.converted("w", problem.w0 if w is None else w, problem.w0.dtype))
     if starts.shape[-1:] != problem.w0.shape or starts.ndim > 2:
         check.refuse("w", f"one row of {problem.w0.size} a run", starts.shape, "Stack starts like problem.w0.")
+    problem.expect_same_function(problem.w0)
     keys = _keys(key)
     starts = jnp.broadcast_to(starts, (_count(dynamics, starts, keys), problem.w0.size))
     (segment,) = segments(Schedule.of(dynamics), len(problem), stop)

@@ -144,8 +144,9 @@ def carried(
     for stage in schedule.stages:
         if not stage.dynamics.in_time:
             _refuse_many_rates(stage.dynamics)
-    loop = _Loop(problem, stop, when, Recorder(LOSS if record is None else record), seed(key), progress, checkpoint)
     start = problem.vector(problem.w0 if w is None else w)
+    problem.expect_same_function(start)
+    loop = _Loop(problem, stop, when, Recorder(LOSS if record is None else record), seed(key), progress, checkpoint)
     return loop.run(segments(schedule, len(problem), stop), start, use_kernels), loop.state
 
 

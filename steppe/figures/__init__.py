@@ -5,6 +5,7 @@ from steppe.figures._diagonal import bifurcation as bifurcation
 from steppe.figures._diagonal import diagonal as diagonal
 from steppe.figures._diagonal import planes as planes
 from steppe.figures._diagonal import simplex as simplex
+from steppe.figures._flatness import correlations as correlations
 from steppe.figures._flatness import flatness_loss as flatness_loss
 from steppe.figures._flatness import rescaling as rescaling
 from steppe.figures._flatness import spectrum as spectrum

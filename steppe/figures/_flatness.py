@@ -1,4 +1,4 @@
-"""Flatness: against the population loss, under rescalings, and the spectrum of a Hessian."""
+"""Flatness: against the population loss and the test error, under rescalings, and the spectrum of a Hessian."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -59,6 +59,47 @@ def _flatness_panel(axis: Any, one: Mapping[str, Any], norm: Any) -> Any:
         # The curves run from the lower left to the upper right, so this corner is free.
         axis.annotate(one["note"], (0.97, 0.08), xycoords="axes fraction", ha="right", fontsize=7.5, color=INK)
     return shade
+
+
+_TAUS: Sequence[Mapping[str, Any]] = (
+    {"color": FAINT, "marker": "s", "markeredgecolor": INK},
+    {"color": BLUE, "marker": "o"},
+    {"color": RED, "marker": "^", "markerfacecolor": "white"},
+)
+
+
+@styled
+def correlations(numbers: Mapping[str, Any]) -> Any:
+    """Rank correlations with their intervals: a row for each measure, a mark for each kind of pairs.
+
+    `numbers`: title, x (the axis label) and panels, each with title, rows (labels) and marks; a mark has a label and
+    values, (value, low, high) for each row.
+    """
+    import numpy as np
+
+    panels = numbers["panels"]
+    columns = 1 if len(panels) == 1 else 2
+    height = len(panels[0]["rows"]) * 0.42 + 0.9
+    figure, axes = canvas(
+        -(-len(panels) // columns), columns, width=4.6 * columns, height=height * -(-len(panels) // columns)
+    )
+    for axis, one in zip(axes.flat, panels, strict=False):
+        places = np.arange(len(one["rows"]))[::-1]
+        for k, (mark, style) in enumerate(zip(one["marks"], _TAUS, strict=False)):
+            value, low, high = np.asarray(mark["values"], dtype=float).T
+            off = places + 0.24 * ((len(one["marks"]) - 1) / 2 - k)
+            axis.errorbar(
+                value, off, xerr=[value - low, high - value], linestyle="", markersize=4.5, elinewidth=1.0, capsize=2,
+                label=mark["label"], **style,
+            )  # fmt: skip
+        axis.axvline(0, color=INK, linewidth=0.9)
+        axis.set(yticks=places, yticklabels=one["rows"], xlim=(-1.05, 1.05))
+        axis.set_title(one["title"], fontsize=9)
+    for axis in axes[-1]:
+        axis.set_xlabel(numbers["x"])
+    shared_legend(figure, axes, columns=3)
+    headline(figure, numbers["title"])
+    return figure
 
 
 @styled

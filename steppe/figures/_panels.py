@@ -12,6 +12,7 @@ _PANEL_KINDS: Mapping[str, Mapping[str, Any]] = {
     "dotted": {"linewidth": 1.3, "linestyle": ":"},
     "joined": {"linewidth": 1.3, "marker": "o", "markersize": 3.2},
     "points": {"linestyle": "", "marker": "o", "markersize": 3.2, "markeredgewidth": 0},
+    "circles": {"linestyle": "", "marker": "o", "markersize": 4.6, "markerfacecolor": "white", "markeredgewidth": 1.0},
     "crosses": {"linestyle": "", "marker": "x", "markersize": 4.5, "markeredgewidth": 1.1},
 }
 _WIDEST = 4  # more panels than this make two rows
@@ -22,10 +23,10 @@ def panels(numbers: Mapping[str, Any]) -> Any:
     """Series against one quantity for each panel, with marked places and spans, in one row of panels or two.
 
     `numbers`: title and panels. A panel has x and y (labels) and series; title, log ("x", "y" or "xy"), places, spans,
-    limits, legend and legend_columns are optional. A series has x, y, kind (line, thin, dashed, dotted, joined, points
-    or crosses) and colour; label, error, and low with high (the edges of a band) are optional. A place {"at", "label",
-    "low"} is a dotted vertical line with its label at the top, or at the bottom if low. A span {"from", "to", "label"}
-    is a shaded interval.
+    limits, legend and legend_columns are optional. A series has x, y, kind (line, thin, dashed, dotted, joined, points,
+    circles or crosses) and colour; label, error, and low with high (the edges of a band) are optional. A place {"at",
+    "label", "low"} is a dotted vertical line with its label at the top, or at the bottom if low. A span {"from", "to",
+    "label"} is a shaded interval.
     """
     count = len(numbers["panels"])
     rows = 1 if count <= _WIDEST else 2

@@ -23,6 +23,9 @@ _STEPS = 200
 # the accuracy _CENTRED · μ.
 _ROUNDS, _SHRINK, _CENTRED = 40, 0.1, 0.03
 
+# The most passes that move outer weights into the tube.
+_PASSES = 6
+
 # Singular values of Φ below this share of the largest are rounding.
 _RANK = 1e-11
 
@@ -205,26 +208,73 @@ class Reduced(NamedTuple):
     used: NDArray[np.int64]
     given: tuple[Floats, Floats]
 
+    def proven(self, multiplier: Floats) -> float:
+        """y·λ − τ‖λ‖."""
+        return float(self.y @ multiplier - self.tau * np.linalg.norm(multiplier))
+
     def primal(self, multiplier: Floats, penalty: Penalty) -> Floats:
-        """The outer weights of a multiplier, projected onto the constraint in the metric of the penalty."""
+        """Outer weights in the tube ‖Φa − y‖ ≤ τ, from those of a multiplier."""
         s = self.phi.T @ multiplier
         a, metric = penalty.slope(s), penalty.curvature(s)
-        # Optimal is y − Φa = τλ/‖λ‖; a slightly smaller τ keeps the rounded result feasible.
-        fitted = self.y - self.tau * (1 - 1e-12) * multiplier / np.linalg.norm(multiplier)
+        # Optimal is y − Φa = τλ/‖λ‖.
+        fitted = self.y - self.tau * multiplier / np.linalg.norm(multiplier)
         bend = gram(self.phi, metric)
         for _ in range(2):  # the second pass removes the rounding of the first
             a = a + metric * (self.phi.T @ solved(bend, fitted - self.phi @ a))
+        # Few neurons may carry nearly all of the metric, and then they do not span every residual: the others get a
+        # share, and as the last resort all neurons get the same.
+        for floor in (0.0, 1e-9, 1e-3, np.inf):
+            weights = metric + floor * metric.max() if floor < np.inf else 1 / self.q**2
+            moved = self._inside(a, weights)
+            if np.linalg.norm(self.y - self.phi @ moved) <= self._reach(moved, 1.0):
+                break
+        return self._shortened(moved)
+
+    def _reach(self, a: Floats, margin: float) -> float:
+        """τ, less `margin` times what rounding can hide in ‖Φa − y‖; never below the rounding itself."""
+        hidden = 4 * np.finfo(float).eps * float(np.linalg.norm(np.abs(self.phi) @ np.abs(a)) + np.linalg.norm(self.y))
+        return max(self.tau - margin * hidden, hidden)
+
+    def _inside(self, a: Floats, weights: Floats) -> Floats:
+        """a moved into the tube, by the shortest way in the metric 1/weights."""
+        bend = gram(self.phi, weights)
+        for _ in range(_PASSES):  # a pass removes the rounding of the one before
+            left = self.y - self.phi @ a
+            length, goal = float(np.linalg.norm(left)), self._reach(a, 2.0) if self.tau > 0 else 0.0
+            if length <= self._reach(a, 1.0):
+                break
+            a = a + weights * (self.phi.T @ solved(bend, (1 - goal / length) * left))
         return a
 
-    def whole(self, a: Floats, p: float, multiplier: Floats, lower: float) -> Interpolator:
-        """The result for the original program."""
+    def _shortened(self, a: Floats) -> Floats:
+        """The shortest multiple of a in the tube: all cost less than a."""
+        fitted, goal = self.phi @ a, self._reach(a, 1.0)
+        square, along = float(fitted @ fitted), float(fitted @ self.y)
+        room = along**2 - square * float(self.y @ self.y - goal**2)
+        if self.tau == 0 or room <= 0 or square == 0:
+            return a
+        share = (along - room**0.5) / square
+        return a * share if 0 < share < 1 and np.linalg.norm(self.y - share * fitted) <= goal else a
+
+    def whole(self, a: Floats, p: float, multiplier: Floats, value: float) -> Interpolator:
+        """The result for the original program; `value` is what the multiplier proves."""
         phi, y = self.given
         every = np.zeros(phi.shape[1])
         every[self.used] = a
         flatness = float(self.q @ np.abs(a) ** p)
-        # At the optimum both numbers are equal, and rounding may exchange their order.
         residual = float(np.linalg.norm(phi @ every - y))
-        return Interpolator(every, flatness, min(lower, flatness), self.basis @ multiplier, residual)
+        # Where rounding exchanges the order of the two numbers, their distance counts as gap.
+        lower = flatness - abs(flatness - value)
+        return Interpolator(every, flatness, lower, self.lifted(multiplier), residual)
+
+    def lifted(self, multiplier: Floats) -> Floats:
+        """The multiplier in all coordinates of y. The part of y outside the range of Φ belongs to every residual, and
+        λ is parallel to the residual: without that part y·λ − τ‖λ‖ would prove less."""
+        inner, outside = self.basis @ multiplier, self.given[1] - self.basis @ self.y
+        outside = outside - self.basis @ (self.basis.T @ outside)
+        if self.tau == 0:
+            return inner
+        return inner + float(np.linalg.norm(multiplier)) / self.tau * outside
 
 
 def reduced(phi: Floats, y: Floats, q: Floats, tau: float) -> Reduced:
@@ -275,11 +325,17 @@ def _smooth(problem: Reduced, p: float, rtol: float) -> Interpolator:
     # The best multiple of y, in closed form, because the penalty is a power along it.
     s = problem.phi.T @ problem.y
     room = float(problem.y @ problem.y - problem.tau * np.linalg.norm(problem.y))
-    start = problem.y * (room / (penalty.r * penalty.value(s))) ** (1 / (penalty.r - 1))
-    multiplier = maximise(problem.phi, problem.y, problem.tau, penalty, start, rtol=1e-3 * rtol)
-    lower = float(problem.y @ multiplier - problem.tau * np.linalg.norm(multiplier))
-    lower -= penalty.value(problem.phi.T @ multiplier)
-    return problem.whole(problem.primal(multiplier, penalty), p, multiplier, lower)
+    multiplier = problem.y * (room / (penalty.r * penalty.value(s))) ** (1 / (penalty.r - 1))
+    best, accuracy = None, 1e-3 * rtol
+    while True:
+        multiplier = maximise(problem.phi, problem.y, problem.tau, penalty, multiplier, rtol=accuracy)
+        value = problem.proven(multiplier) - penalty.value(problem.phi.T @ multiplier)
+        found = problem.whole(problem.primal(multiplier, penalty), p, multiplier, value)
+        best = found if best is None or found.gap < best.gap else best
+        # Where τ nearly reaches y, what is left of the value is small beside its terms.
+        if best.gap <= rtol or accuracy < np.finfo(float).eps:
+            return best
+        accuracy *= 1e-3
 
 
 def _linear(problem: Reduced, rtol: float) -> Interpolator:
@@ -287,21 +343,23 @@ def _linear(problem: Reduced, rtol: float) -> Interpolator:
     s = problem.phi.T @ problem.y
     multiplier = problem.y * (0.5 / np.max(np.abs(s) / problem.q))
     best = None
-    mu = float(problem.y @ multiplier) / len(problem.q)
+    mu, centred = problem.proven(multiplier) / len(problem.q), _CENTRED
     for _ in range(_ROUNDS):
         penalty = Barrier(problem.q, mu)
         # Close enough to the path for the next μ; the gap is measured in any case.
-        share = mu * len(problem.q) / max(float(problem.y @ multiplier), np.finfo(float).tiny)
-        multiplier = maximise(
-            problem.phi, problem.y, problem.tau, penalty, multiplier, rtol=max(1e-2 * rtol, _CENTRED * share)
-        )
-        lower = float(problem.y @ multiplier - problem.tau * np.linalg.norm(multiplier))
-        found = problem.whole(problem.primal(multiplier, penalty), 1.0, multiplier, lower)
+        share = mu * len(problem.q) / max(problem.proven(multiplier), np.finfo(float).tiny)
+        tight = max(1e-2 * rtol * min(1.0, centred / _CENTRED), centred * share)
+        multiplier = maximise(problem.phi, problem.y, problem.tau, penalty, multiplier, rtol=tight)
+        found = problem.whole(problem.primal(multiplier, penalty), 1.0, multiplier, problem.proven(multiplier))
         best = found if best is None or found.gap < best.gap else best
         # A barrier below 1e-14 of the value is rounding.
         if best.gap <= rtol or mu * len(problem.q) < 1e-14 * best.flatness:
             break
-        mu *= _SHRINK
+        # The barrier leaves 2mμ: a larger gap comes from a point off its path.
+        if found.gap > 10 * share:
+            centred *= 0.1
+        else:
+            mu *= _SHRINK
     assert best is not None
     return best
 

@@ -13,7 +13,6 @@ from steppe.rates._descents import Limits as Limits
 from steppe.rates._descents import Runner as Runner
 from steppe.rates._draw import draw as draw
 from steppe.rates._family import Family as Family
-from steppe.rates._family import adam as adam
 from steppe.rates._measured import predictor_norms as predictor_norms
 from steppe.rates._predicted import predicted as predicted
 from steppe.rates._reading import Transition as Transition

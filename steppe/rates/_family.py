@@ -51,7 +51,7 @@ class Family:
             return dynamics
         example = dynamics(1.0) if callable(dynamics) else None
         if not isinstance(example, Dynamics) or example.in_time:
-            remedy = "Pass for example dynamics=lambda lr: HeavyBall(lr, 0.9), or steppe.rates.adam()."
+            remedy = "Pass for example dynamics=lambda lr: HeavyBall(lr, 0.9), or steppe.rates.Family.adam()."
             check.refuse("dynamics", "a function that makes a dynamics in steps from a rate", dynamics, remedy)
         batched = "" if example.batch_size is None else f", batches of {example.batch_size} (the edge is that of all)"
         if isinstance(example, HeavyBall):
@@ -66,6 +66,32 @@ class Family:
         other = f"{type(example).__name__}: λ_max(∇²L) beside 2/η, which is the edge of gradient descent only"
         return cls(dynamics, (known if isinstance(example, GD) else other) + batched, lambda lr, norm: 2 / lr)
 
+    @classmethod
+    def adam(cls, *, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, batch_size: int | None = None) -> "Family":
+        """`optax.adam` at every rate. With P = √ν̂ + ε held fixed, P^(−½)∇²L P^(−½) has the edge 2(1 + β₁)/((1 − β₁)η).
+
+        >>> round(Family.adam().limit(1.0, 0.0), 6)                                          # Cohen et al. 2022: 38/η
+        38.0
+        """
+        import optax
+
+        edge = 2 * (1 + b1) / (1 - b1)
+
+        def make(lr: float) -> Dynamics:
+            return Optax(optax.adam(lr, b1=b1, b2=b2, eps=eps), batch_size)
+
+        def scales(state: Any) -> NDArray[Any]:
+            memory = next(s for s in jax.tree.leaves(state, is_leaf=_of_adam) if _of_adam(s))
+            nu = np.concatenate([np.asarray(leaf, dtype=float).ravel() for leaf in jax.tree.leaves(memory.nu)])
+            corrected = nu / max(1 - b2 ** int(memory.count), np.finfo(float).tiny)
+            return 1 / np.sqrt(np.sqrt(corrected) + eps)
+
+        words = (
+            f"Adam: λ_max(P^−½ ∇²L P^−½), P = √ν̂ + ε with ν̂ bias-corrected and held fixed, edge at "
+            f"2(1 + β₁)/((1 − β₁) η) = {edge:.4g}/η with β₁ = {b1:g}"
+        )
+        return cls(make, words, lambda lr, norm: edge / lr, scales)
+
 
 def sam_edge(lr: float, rho: float, norm: float) -> float:
     """The λ with λ(1 + ρλ/‖∇L‖) = 2/η, where a step of SAM along the gradient stops to lower a quadratic loss (Long and
@@ -79,32 +105,6 @@ def sam_edge(lr: float, rho: float, norm: float) -> float:
     if norm == 0:
         return 0.0
     return norm / (2 * rho) * (math.sqrt(1 + 8 * rho / (lr * norm)) - 1)
-
-
-def adam(*, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, batch_size: int | None = None) -> Family:
-    """`optax.adam` at every rate. With P = √ν̂ + ε held fixed, P^(−½)∇²L P^(−½) has the edge 2(1 + β₁)/((1 − β₁)η).
-
-    >>> round(adam().limit(1.0, 0.0), 6)                                          # Cohen et al. 2022: 38/η
-    38.0
-    """
-    import optax
-
-    edge = 2 * (1 + b1) / (1 - b1)
-
-    def make(lr: float) -> Dynamics:
-        return Optax(optax.adam(lr, b1=b1, b2=b2, eps=eps), batch_size)
-
-    def scales(state: Any) -> NDArray[Any]:
-        memory = next(s for s in jax.tree.leaves(state, is_leaf=_of_adam) if _of_adam(s))
-        nu = np.concatenate([np.asarray(leaf, dtype=float).ravel() for leaf in jax.tree.leaves(memory.nu)])
-        corrected = nu / max(1 - b2 ** int(memory.count), np.finfo(float).tiny)
-        return 1 / np.sqrt(np.sqrt(corrected) + eps)
-
-    words = (
-        f"Adam: λ_max(P^−½ ∇²L P^−½), P = √ν̂ + ε with ν̂ bias-corrected and held fixed, edge at "
-        f"2(1 + β₁)/((1 − β₁) η) = {edge:.4g}/η with β₁ = {b1:g}"
-    )
-    return Family(make, words, lambda lr, norm: edge / lr, scales)
 
 
 def _of_adam(state: Any) -> bool:

@@ -277,9 +277,9 @@ def sweep(
     elsewhere, in a store for example.
 
     `dynamics` makes another dynamics from a rate: `lambda lr: HeavyBall(lr, 0.9)`, SGD as `GD(lr, batch_size=32)`,
-    SAM, any `Optax`, or `steppe.rates.adam()`. Then each rate runs alone, as long as its loss is finite. `limit` is
-    the edge of that dynamics, and `stable_sharpness` what stays below it where that is not λ_max(∇²L); `convention`
-    of the result says so.
+    SAM, any `Optax`, or `steppe.rates.Family.adam()`. Then each rate runs alone, as long as its loss is finite.
+    `limit` is the edge of that dynamics, and `stable_sharpness` what stays below it where that is not λ_max(∇²L);
+    `convention` of the result says so.
 
     >>> import jax.numpy as jnp, steppe
     >>> p = Problem(lambda w, x: w[0] * w[1] * x, jnp.array([2.0, 0.1]), jnp.ones(1), jnp.ones(1),

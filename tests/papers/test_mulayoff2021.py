@@ -11,7 +11,7 @@ import pytest
 import steppe
 from steppe.check import ArgumentError
 from steppe.networks import OneHidden
-from steppe.papers.mulayoff2021 import PAPER, figures, theorems
+from steppe.papers.mulayoff2021 import PAPER, figures, theorems, theory
 from steppe.papers.mulayoff2021.descent import COLUMNS, Descent, merged, network, points
 from steppe.papers.mulayoff2021.figures import FACTORS, LARGE
 from steppe.store import Store
@@ -142,9 +142,14 @@ def test_sharpness_is_that_of_the_net_by_autodiff(entries):
     assert float(p.loss(p.w0)) == pytest.approx(float(e.curves["loss"][0]), rel=1e-6)
 
 
-def test_claims_that_look_into_the_nets(entries):
+def test_claims_that_look_into_the_nets(entries, monkeypatch):
     for id in NEEDS_NETS:
         assert find(id, {"fig3": entries}).holds
+    # A stable step size that is half as large again is not stable.
+    with monkeypatch.context() as patched:
+        stable = theory.largest_stable_lr
+        patched.setattr(theory, "largest_stable_lr", lambda K, **rest: 1.5 * stable(K, **rest))
+        assert not find("lemma1-sgd", {"fig3": entries}).holds
     # Gradient descent ends below a flattest implementation that is not the minimum.
     wrong = types.SimpleNamespace(
         curves=entries[0].curves | {"flattest": 1.1 * entries[0].curves["flattest"]}, params=entries[0].params

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from rate_nets import factorisation
+from cases.rate_nets import factorisation
 
 import steppe
 from steppe import rates, until
@@ -50,7 +50,7 @@ def test_sam_stops_to_fall_at_its_edge():
 def test_adam_and_its_preconditioner():
     """The stable sharpness against the dense matrix, with ν̂ summed by hand."""
     b2, p, lr = 0.9, factorisation(), 0.01
-    found = rates.sweep(p, [lr], goals=[1e-2], dynamics=rates.adam(b2=b2))
+    found = rates.sweep(p, [lr], goals=[1e-2], dynamics=rates.Family.adam(b2=b2))
     (descent,) = found.descents
     w, nu, mu = np.array(p.w0), np.zeros(2), np.zeros(2)
     for t in range(1, descent.steps + 1):

@@ -132,19 +132,20 @@ PAPER.claim(
 
 
 @PAPER.claim(
-    "flattest-between", "Lemma 4, Figure 3", "1 + 2∫|f″|g ≤ flattest implementation ≤ the minimum that GD found.",
-    "both ratios ≥ 1", needs=ALL,
+    "flattest-between", "Lemma 4, Figure 3",
+    "GD ends at sharper minima than the flattest implementation, which is above 1 + 2∫|f″|g: three separate curves.",
+    "medians of both ratios ≥ 1.25", needs=(fig3,),
 )  # fmt: skip
 def flattest_in_between(*figures: Runs) -> Finding:
-    """The smaller of the two ratios."""
+    """The smaller of the two medians."""
     above = column(figures, "sharpness") / column(figures, "flattest")
     below = column(figures, "flattest") / column(figures, "function")
-    least = min(above.min(), below.min())
+    least = min(np.median(above), np.median(below))
     detail = (
-        f"λ_max is {np.median(above):.3g} (median; {above.max():.3g} at most) times the flattest implementation's, "
-        f"and that {np.median(below):.3g} times the bound"
+        f"λ_max is {np.median(above):.3g} (median; {above.min():.3g} to {above.max():.3g}) times the flattest "
+        f"implementation's, and that {np.median(below):.3g} ({below.min():.3g} to {below.max():.3g}) times the bound"
     )
-    return Finding(float(least), bool(least >= 1 - 1e-9), detail)
+    return Finding(float(least), bool(least >= 1.25), detail)
 
 
 @PAPER.claim(
@@ -185,27 +186,43 @@ def kinks_below_bound(*figures: Runs) -> Finding:
     return Finding(max(after), max(after) <= 1, detail)
 
 
+def mean_distance(tangents: Any, lr: float, *, batch: int, steps: int = 40, draws: int = 400) -> float:
+    """E‖θ − θ*‖ after linear SGD from a unit distance along the top eigenvector of ∇²L, to the power 1/steps."""
+    n = len(tangents)
+    top = np.linalg.svd(tangents, full_matrices=False)[2][0]
+    rng, away = np.random.default_rng(0), np.tile(top, (draws, 1))
+    for _ in range(steps):
+        chosen = rng.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)[:, :batch]
+        rows = tangents[chosen]
+        errors = np.einsum("kbp,kp->kb", rows, away)
+        away = away - lr / batch * np.einsum("kb,kbp->kp", errors, rows)
+    return float(np.mean(np.linalg.norm(away, axis=1)) ** (1 / steps))
+
+
 @PAPER.claim(
-    "lemma1-sgd", "Lemma 1", "SGD with any batch size is unstable where λ_max > 2/η.",
-    "E‖u‖² grows at η = 1.01 · 2/λ_max for every batch size", needs=(fig3,),
+    "lemma1-sgd", "Lemma 1",
+    "E‖θ − θ*‖ of SGD, simulated near a minimum, grows just beyond 2/λ_max and shrinks where E‖u‖² is stable.",
+    "per step ≥ 1.05 at 1.05 · 2/λ_max, < 1 at 0.9 of the stable η, for every batch size", needs=(fig3,),
 )  # fmt: skip
 def sgd_unstable_beyond_limit(runs: Runs) -> Finding:
-    """The least growth of E‖u‖² in a step just beyond 2/λ_max, over batch sizes and three minima."""
+    """The smallest growth just beyond 2/λ_max, over batch sizes and three minima; E‖·‖ ≥ ‖E·‖ would make it 1.1."""
     from steppe.papers.mulayoff2021 import theory
 
-    run, growths = runs[0], []
+    run, grows, shrinks = runs[0], [], []
     stable: dict[int, list[float]] = {}
     counted = np.flatnonzero(run.curves["counted"]).tolist()
     for k in counted[:: max(1, len(counted) // 3)][:3]:
         modes = theory.modes(network(run.params, k), run.params["x"][:, None])
         tangents = modes.tangents(modes.active)
-        K = tangents @ tangents.T
-        limit = 2 / modes.sharpness(modes.active)
+        K, limit = tangents @ tangents.T, 2 / modes.sharpness(modes.active)
         for batch in (1, 2, 5, len(K)):
-            growths.append(theory.growth(K, 1.01 * limit, batch_size=batch))
-            stable.setdefault(batch, []).append(theory.largest_stable_lr(K, batch_size=batch, rtol=1e-3) / limit)
+            largest = theory.largest_stable_lr(K, batch_size=batch, rtol=1e-3)
+            stable.setdefault(batch, []).append(largest / limit)
+            grows.append(mean_distance(tangents, 1.05 * limit, batch=batch))
+            shrinks.append(mean_distance(tangents, 0.9 * largest, batch=batch))
     ranges = [f"batch {b}: {min(v):.3f} to {max(v):.3f}" for b, v in stable.items()]
-    return Finding(min(growths), min(growths) > 1, "largest stable η over 2/λ_max: " + ", ".join(ranges))
+    detail = f"at 0.9 of the stable η {max(shrinks):.4f} at most; stable η over 2/λ_max: " + ", ".join(ranges)
+    return Finding(min(grows), min(grows) >= 1.05 and max(shrinks) < 1, detail)
 
 
 # Formulas, as printed and corrected.

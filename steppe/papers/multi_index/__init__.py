@@ -7,6 +7,7 @@ from steppe.papers.multi_index import figures_2_to_4 as figures_2_to_4
 from steppe.papers.multi_index import every_interpolator as every_interpolator
 from steppe.papers.multi_index import scaling_laws as scaling_laws
 from steppe.papers.multi_index import theorem_3 as theorem_3
+from steppe.papers.multi_index import search as search
 from steppe.papers.multi_index import lemmas as lemmas
 from steppe.papers.multi_index import inner_biases as inner_biases
 from steppe.papers.multi_index import beyond as beyond

@@ -1,4 +1,4 @@
-"""Claims on every interpolator of section 6: certificates, the loss in closed form, lower bounds, Definition 2."""
+"""Claims on every interpolator of section 6: certificates, the loss in closed form, lower bounds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -79,16 +79,3 @@ def none_below_pointwise(fig2: Runs, fig3: Runs) -> Finding:
     """Certified flatness over the bound that holds for any inner weights: the smallest."""
     ratios = np.concatenate([(g.columns["lower"] / g.columns["pointwise"])[g.found] for g in groups([*fig2, *fig3])])
     return Finding(float(ratios.min()), bool(ratios.min() >= 1), f"{len(ratios)} interpolators")
-
-
-@PAPER.claim(
-    "def2-experiment", "Definition 2, section 6.1",
-    "The inner weights of the experiment span U, so condition 3 of Definition 2 fails for every ν < 1.",
-    "largest cosine between the spans = 1", needs=(FIG2, FIG3),
-)  # fmt: skip
-def weights_span_directions(fig2: Runs, fig3: Runs) -> Finding:
-    """The largest cosine between the span of the inner weights and that of U: the smallest of all runs."""
-    every = groups([*fig2, *fig3])
-    least = min(float(g.columns["alignment"].min()) for g in every)
-    closest = max(float(g.columns["closest"].max()) for g in every)
-    return Finding(least, least >= 1 - 1e-9, f"for every ν; closest pair of inner weights has cosine {closest:.4f}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from steppe.experiments import experiment
-from steppe.papers.multi_index.setting import LABELS, Activation, LinkName, model, rows, sigma
+from steppe.papers.multi_index.setting import CONSTANTS, LABELS, Activation, LinkName, model, rows, sigma
 from steppe.store import Computed
 
 # One row for each ν, NaN where no interpolator exists. min ∈ [`lower`, `flatness`]; `lemma5`: the bound from the least
@@ -29,7 +29,7 @@ def interpolators(
 ) -> Computed:  # fmt: skip
     """`count` values of ν, log-spaced on [low, high]; one draw of the data, and one of inner weights for each ν."""
     from steppe.data import multi_index
-    from steppe.data.links import Expansion
+    from steppe.data.links import Expansion, Shifted
     from steppe.papers.multi_index import theory
 
     of_data, act = np.random.default_rng([seed, 0]), sigma(activation)
@@ -54,7 +54,7 @@ def interpolators(
             return found
         least = right[:rank].T @ (left[:, :rank].T @ y / values[:rank])
         sampled = theory.sampled_loss(W, best.a, act, g, U, n=fresh, key=rng)
-        exact = theory.population_loss(W, best.a, act, g, U) if isinstance(g, Expansion) else math.nan
+        exact = theory.population_loss(W, best.a, act, g, U) if isinstance(g, Expansion | Shifted) else math.nan
         return found | {
             "exists": 1.0, "flatness": best.flatness, "lower": best.lower, "largest": float(np.abs(best.a).max()),
             "lemma5": theory.from_least_norm(f, y, a=least), "total": float(np.abs(best.a).sum()),
@@ -77,7 +77,8 @@ class Group:
     @property
     def name(self) -> str:
         noise = f", noise {self.spec['noise']:g}" if self.spec["noise"] else ""
-        return LABELS[self.spec["activation"]] + noise
+        constant = f" + {CONSTANTS[self.spec['link']]:g}" if self.spec["link"] in CONSTANTS else ""
+        return LABELS[self.spec["activation"]] + constant + noise
 
     @property
     def nu(self) -> Any:
@@ -102,13 +103,13 @@ class Group:
 
     def power(self) -> float:
         """E g², the loss of predicting 0: in closed form, or from a sample."""
-        from steppe.data.links import Expansion
+        from steppe.data.links import Expansion, Shifted
         from steppe.papers.multi_index.theory import population_loss, sampled_loss
 
         spec = self.spec
         link, U, _ = model(spec["link"], spec["activation"], spec["r"], spec["d"], np.random.default_rng(0))
         nothing = np.eye(1, spec["d"]), [0.0], sigma(spec["activation"])
-        if isinstance(link, Expansion):
+        if isinstance(link, Expansion | Shifted):
             return population_loss(*nothing, link, U)
         return sampled_loss(*nothing, link, U).value
 

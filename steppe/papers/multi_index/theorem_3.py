@@ -10,7 +10,6 @@ from steppe import figures
 from steppe.experiments import Finding, experiment
 from steppe.papers.multi_index.scaling_laws import GROWN, LAWS, in_proportion
 from steppe.papers.multi_index.setting import (
-    MARGIN,
     PAPER,
     Activation,
     drawn_at,
@@ -104,12 +103,13 @@ def falls(column: str, runs: Runs) -> Finding:
 
 
 PAPER.claim(
-    "thm3-rate", "Theorems 3, 5", "Flattest interpolators of labels with noise of variance 0.1/n generalise.",
-    "population loss falls at least like n^{−½}", needs=(thm3,),
+    "thm3-rate", "Theorems 3, 5",
+    "With half of the inner weights planted along the true directions, flattest interpolators generalise.",
+    "noise of variance 0.1/n: population loss falls at least like n^{−½}", needs=(thm3,),
 )(partial(falls, "loss"))  # fmt: skip
 PAPER.claim(
     "thm3-worst", "Theorems 3, 5",
-    "The worst interpolator found among those of at most twice the least trace generalises too.",
+    "With the same planted inner weights, the worst outer weights found at twice the least trace generalise too.",
     "population loss falls at least like n^{−½}", needs=(thm3,),
 )(partial(falls, "spoiled_loss"))  # fmt: skip
 
@@ -123,16 +123,17 @@ def patched_is_flat(runs: Runs) -> Finding:
     found = laws(runs, lambda c: c["patched"] / c["teacher"], "n")
     worst = max(float((run.curves["patched"] / run.curves["teacher"]).max()) for run in runs)
     # Half of the neurons for the link cost a factor 2^{(c−1)/(c+1)}, and the noise costs the rest: a constant.
-    return Finding(worst, worst <= 10 and all(law.found.low <= MARGIN for law in found), listed(found))
+    return Finding(worst, worst <= 10 and all(law.found.low <= 0 for law in found), listed(found))
 
 
 @PAPER.claim(
-    "prop2-balanced", "Proposition 2", "With half of the neurons along u, flattest interpolators have ‖a‖_∞ ~ 1/m.",
-    "m‖a‖_∞ ∝ m^b, b < ½ (a single neuron: 1)", needs=(thm3,),
+    "prop2-balanced", "Proposition 2",
+    "With half of the neurons planted along u, flattest interpolators have ‖a‖_∞ of order 1/m.",
+    "m‖a‖_∞ ∝ m^b, b below ½ with its interval (a single neuron: 1)", needs=(thm3,),
 )  # fmt: skip
 def flattest_are_balanced(runs: Runs) -> Finding:
     found = laws(runs, lambda c: c["m"] * c["largest"], "m")
-    highest = max(law.found.value for law in found)
+    highest = max(law.found.high for law in found)
     return Finding(highest, highest < 0.5, listed(found))
 
 
@@ -141,21 +142,26 @@ def of_activation(runs: Runs, activation: Activation) -> dict[str, Any]:
     return curves
 
 
-@PAPER.misprint(
-    "prop2-necessary", "Proposition 2", needs=(thm3,),
-    printed=("An interpolator is flattest only if ‖a‖_∞ ~ 1/m (here degree c = 1).",
-             "m‖a‖_∞ bounded wherever the flatness is Theorem 4's"),
-    corrected=("For c > 1 an interpolator is flattest only if ‖a‖_∞ ~ 1/m; at c = 1 one neuron is as flat as m.",
-               "at c = 2 the flatness of one neuron over Theorem 4's grows with m"),
+@PAPER.claim(
+    "prop2-necessary", "Proposition 2", "For c = 2, one neuron along u is not flattest: ‖a‖_∞ ~ 1/m is necessary.",
+    "its flatness over Theorem 4's grows with m, its interval above 0 (predicted ⅓)", needs=(thm3,),
 )  # fmt: skip
-def must_be_balanced(as_printed: bool, runs: Runs) -> Finding:
-    """One neuron along u among random ones: how m‖a‖_∞ grows with m (ReLU), or its flatness over Theorem 4's."""
-    if as_printed:
-        c = of_activation(runs, "relu")
-        over, growth = c["alone"] / c["teacher"], exponent(c["m"], c["m"] * c["alone_largest"])
-        flat = bool((over <= 1.1).all())
-        detail = f"m‖a‖_∞ ∝ m^{growth}, at flatness {over.min():.4f} to {over.max():.4f} times Theorem 4's"
-        return Finding(growth.value, not (flat and growth.low > 0.5), detail)
+def one_is_sharper(runs: Runs) -> Finding:
+    """The exponent in m of the flatness of one neuron along u, among random ones, over Theorem 4's."""
     c = of_activation(runs, "quadratic")
     growth = exponent(c["m"], c["alone"] / c["teacher"])
-    return Finding(growth.value, growth.low > 0, f"flatness over Theorem 4's ∝ m^{growth}, predicted exponent 0.33")
+    return Finding(growth.value, growth.low > 0, f"∝ m^{growth}")
+
+
+@PAPER.claim(
+    "prop2-one-neuron", "Proposition 2, ours",
+    "For c = 1, one neuron along u is as flat as m copies: there ‖a‖_∞ ~ 1/m is not necessary.",
+    "its flatness over Theorem 4's ≤ 1 + 1e-5, while m‖a‖_∞ grows like m", needs=(thm3,),
+)  # fmt: skip
+def one_is_as_flat(runs: Runs) -> Finding:
+    """The largest ratio of the two flatnesses. The condition of Proposition 2 is lost in our copy of the paper."""
+    c = of_activation(runs, "relu")
+    over, growth = c["alone"] / c["teacher"], exponent(c["m"], c["m"] * c["alone_largest"])
+    # The runs ask the solver for 1e-5.
+    holds = bool((over <= 1 + 1e-5).all()) and growth.low > 0.5
+    return Finding(over.max(), holds, f"from {over.min():.6f}; m‖a‖_∞ ∝ m^{growth}")

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from finished_runs import Finished
+from cases.finished_runs import Finished
 
 import steppe
 from steppe.check import ArgumentError

@@ -10,6 +10,7 @@ from steppe.papers.multi_index.theory._flatness import pointwise as pointwise
 from steppe.papers.multi_index.theory._flatness import usefulness as usefulness
 from steppe.papers.multi_index.theory._networks import Student as Student
 from steppe.papers.multi_index.theory._networks import alignment as alignment
+from steppe.papers.multi_index.theory._networks import capped as capped
 from steppe.papers.multi_index.theory._networks import conditional_covariance as conditional_covariance
 from steppe.papers.multi_index.theory._networks import conditions as conditions
 from steppe.papers.multi_index.theory._networks import copies as copies

@@ -1,6 +1,7 @@
 """The least flatness of interpolators: lower bounds, and descent on the inner weights."""
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +80,15 @@ class Descended:
 
 
 def descend(
-    x: Any, y: Any, W: Any, activation: Homogeneous, *, steps: int = 100, lr: float = 0.3, rtol: float = 1e-6
+    x: Any,
+    y: Any,
+    W: Any,
+    activation: Homogeneous,
+    *,
+    steps: int = 100,
+    lr: float = 0.3,
+    rtol: float = 1e-6,
+    keep: Callable[[Floats], Floats] = lambda W: W,
 ) -> Descended:
     """Towards the flattest of all interpolators, by alternating two moves.
 
@@ -87,6 +96,7 @@ def descend(
     gradient of `usefulness`. With λ the multiplier of the program and s_k = λ·σ(Xw_k), the gradient of its value in w_k
     is −q_k |a_k|^p ∇(p log|s_k| − log q_k). The step leaves out the factor q_k |a_k|^p: so neurons with a_k = 0 move
     too, towards where they become useful. The step is halved until the value falls. The descent ends where that fails.
+    After every step `keep` puts the inner weights back to where they must stay.
 
     >>> rng = np.random.default_rng(0)
     >>> x, W = rng.normal(size=(6, 2)), rng.normal(size=(20, 2))
@@ -97,13 +107,13 @@ def descend(
     points, labels = examples(x, y)
     weights = inputs(W, name="W")
     lr, rtol = check.number("lr", lr, above=0.0), check.number("rtol", rtol, above=0.0)
-    weights = _units(weights)
+    weights = keep(_units(weights))
     best = _solved(points, labels, weights, activation, rtol)
     values = [best.flatness]
     for _ in range(check.integer("steps", steps, minimum=1)):
         direction = usefulness(points, weights, best.multiplier, activation)[1]
         for _ in range(_HALVINGS):
-            moved = _units(weights + lr * direction)
+            moved = keep(_units(weights + lr * direction))
             with contextlib.suppress(NoInterpolatorError):  # the step was too long, as where the value rises
                 found = _solved(points, labels, moved, activation, rtol)
                 # Both values are known to rtol.

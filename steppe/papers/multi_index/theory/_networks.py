@@ -81,6 +81,23 @@ def correlated(m: int, U: Any, nu: float, *, one_sided: bool = False, key: int |
     return nu * inside @ rows + np.sqrt(1 - nu**2) * _units(outside)
 
 
+def capped(W: Any, U: Any, cap: float) -> Floats:
+    """The rows of W, unit vectors, turned away from the span of U where ‖Uw‖ is above `cap`.
+
+    >>> capped([[0.6, 0.8], [0.8, 0.6]], [[1.0, 0.0]], 0.6).round(12).tolist()
+    [[0.6, 0.8], [0.6, 0.8]]
+    """
+    rows, weights, cap = check_orthonormal(U), inputs(W, name="W"), _correlation(cap)
+    inside = weights @ rows.T
+    lengths = np.linalg.norm(inside, axis=1, keepdims=True)
+    along, rest = inside @ rows, weights - inside @ rows
+    far = (lengths > cap) & (np.linalg.norm(rest, axis=1, keepdims=True) > 0)
+    tiny = np.finfo(float).tiny
+    turned = cap * along / np.maximum(lengths, tiny)
+    turned += np.sqrt(1 - cap**2) * rest / np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), tiny)
+    return np.where(far, turned, weights)
+
+
 def tilted(U: Any, nu: float, *, key: int | np.random.Generator = 0) -> Floats:
     """An orthonormal basis (d − r, d) of a subspace in which the largest ‖Uv‖ of a unit vector v is ν.
 

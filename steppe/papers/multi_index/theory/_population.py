@@ -8,7 +8,7 @@ import numpy as np
 from steppe import check
 from steppe.activations import Homogeneous
 from steppe.data._gaussian import check_directions
-from steppe.data.links import Expansion, Link
+from steppe.data.links import Expansion, Link, Shifted
 from steppe.estimate import Estimate
 from steppe.training_set import Floats
 
@@ -74,14 +74,19 @@ def product_mean(sigma: Homogeneous, tau: Homogeneous, W: Any, V: Any) -> Floats
     return lengths[0] ** p * lengths[1] ** q * mean
 
 
-def population_loss(W: Any, a: Any, activation: Homogeneous, link: Expansion, U: Any, *, noise: float = 0.0) -> float:
+def population_loss(
+    W: Any, a: Any, activation: Homogeneous, link: Expansion | Shifted, U: Any, *, noise: float = 0.0
+) -> float:
     """E(Σ_k a_k σ(w_k·x) − y)² = aᵀKa − 2aᵀk + E g² + noise² for y = g(Ux) + noise (appendix B.1).
+
+    A constant b added to the link adds b² − 2b E(f − g).
 
     >>> from steppe.data.links import Linear
     >>> from steppe.activations import linear
     >>> population_loss([[1.0, 2.0]], [1.0], linear, Linear((1.0,)), [[1.0, 0.0]], noise=0.5)     # 2² + ½²
     4.25
     """
+    constant, link = (link.constant, link.inner) if isinstance(link, Shifted) else (0.0, link)
     if not isinstance(link, Expansion):
         check.refuse("link", "a sum of homogeneous functions for a closed form", link, "Use sampled_loss.")
     weights, outer = _network(W, a)
@@ -91,8 +96,16 @@ def population_loss(W: Any, a: Any, activation: Homogeneous, link: Expansion, U:
     total = sum(
         float(c1 @ product_mean(s1, s2, v1, v2) @ c2) for s1, v1, c1 in parts for s2, v2, c2 in parts
     )  # fmt: skip
+    if constant:
+        total += constant**2 - 2 * constant * sum(_mean(*part) for part in parts)
     # Large terms cancel: rounding may leave a sum below 0.
     return max(total, 0.0) + check.number("noise", noise, minimum=0.0) ** 2
+
+
+def _mean(sigma: Homogeneous, W: Floats, a: Floats) -> float:
+    """E Σ_k a_k σ(w_k·x)."""
+    c = int(sigma.degree)
+    return float((sigma.positive + sigma.negative) * half_moment(c) * (np.linalg.norm(W, axis=1) ** c @ a))
 
 
 def least_population_loss(W: Any, activation: Homogeneous, link: Expansion, U: Any, *, noise: float = 0.0) -> float:
