@@ -147,7 +147,7 @@ def ends() -> dict[str, Any]:
 
 
 def audit() -> Any:
-    from planted_audits import planted
+    from cases.planted_audits import planted
 
     return planted(sharpness=2.0)
 
@@ -178,7 +178,7 @@ def paper() -> Any:
 
 
 def toy() -> Any:
-    from toy_specs import Count
+    from cases.toy_specs import Count
 
     return Count(3)
 
@@ -352,10 +352,10 @@ OWN: dict[str, Callable[[], dict[str, Any]]] = {
     "steppe.torch.Monitor": lambda: some(torch_case(), "model", "optimizer", "data", "loss"),
     "steppe.torch.Problem": lambda: some(torch_case(), "model", "data", "loss"),
     "steppe.torch.SAM": lambda: {"base": torch_case()["optimizer"]},
-    "steppe.experiments.Own": lambda: {"target": "toy_specs:Count", "code": "a"},
+    "steppe.experiments.Own": lambda: {"target": "cases.toy_specs:Count", "code": "a"},
     "steppe.experiments.Planned": lambda: {"points": (), "specs": ()},
     "steppe.experiments.changed": lambda: {"spec": seeded(), "values": {"seed": 1}},
-    "steppe.experiments.own": lambda: {"target": "toy_specs:Count"},
+    "steppe.experiments.own": lambda: {"target": "cases.toy_specs:Count"},
     "steppe.experiments.planned": lambda: {"base": seeded(), "axes": steppe.sweep.Axes(())},
     "steppe.experiments.sweep": lambda: {"base": seeded(), "axes": steppe.sweep.Axes(())},
     "steppe.flattening.Layer": lambda: {"into": {}, "degree": 1.0, "exponents": {}},

@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import FAMILY, two_layer
+from cases.problems import FAMILY, two_layer
 
 import steppe
 from steppe.check import ArgumentError

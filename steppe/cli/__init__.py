@@ -153,3 +153,7 @@ def _stopped_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def __dir__() -> list[str]:
+    return ["Command", "main"]

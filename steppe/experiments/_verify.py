@@ -112,7 +112,7 @@ def _find(claim: Claim, scale: Scale, store: "Store") -> tuple[Finding | None, V
     offered = [figure for figure in claim.needs if figure.offered(scale)]
     absent = [figure.id for figure in claim.needs if figure not in offered]
     if absent and not (claim.partial and offered):
-        return None, "not-run", f"{', '.join(absent)} is not offered at {scale} scale"
+        return None, "not-run", f"{_named(absent)} is not offered at {scale} scale"
     try:
         found = [[store.get(spec) for spec in figure.runs[scale]] for figure in offered]
     except StoreError as error:
@@ -124,10 +124,15 @@ def _find(claim: Claim, scale: Scale, store: "Store") -> tuple[Finding | None, V
         return (
             None,
             "not-run",
-            f"runs of {', '.join(missing)} are not in the store, or of another version: steppe verify computes them",
+            f"runs of {_named(missing)} are not in the store, or of another version: steppe verify computes them",
         )
     try:
         finding = claim.check(*found)
     except NotJudgedError as reason:
         return None, "not-run", str(reason)
     return finding, "holds" if finding.holds else "fails", finding.detail
+
+
+def _named(ids: Sequence[str]) -> str:
+    """The first three of these names, and how many more there are."""
+    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")

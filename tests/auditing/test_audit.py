@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles import dense_hessian, gauss_newton
+from oracles.dynamics import dense_hessian, gauss_newton
 from scipy.stats import t as student
 
 import steppe

@@ -7,7 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from planted_audits import planted
+from cases.planted_audits import planted
 
 from steppe.auditing import Block, Check, Row, compare
 from steppe.estimate import Estimate

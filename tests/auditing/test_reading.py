@@ -5,7 +5,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from planted_audits import planted
+from cases.planted_audits import planted
 
 import steppe
 from steppe.auditing import compare

@@ -190,7 +190,7 @@ def test_report_judges_what_is_there(store, tmp_path, claim, verdict, misprint):
     assert keys <= set(result)
     assert (result["id"], result["verdict"], result["misprint"]) == (f"wen2023/{claim}", verdict, misprint)
     assert done.returncode == 0
-    assert "<table>" in (tmp_path / "page.html").read_text()
+    assert '<table class="claims">' in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])

@@ -141,7 +141,7 @@ QUERIES = [
 
 @pytest.mark.parametrize("sql", QUERIES)
 def test_queries_that_fail(sql, tmp_path, monkeypatch):
-    from toy_specs import Count
+    from cases.toy_specs import Count
 
     from steppe.store import Store
 
@@ -150,7 +150,7 @@ def test_queries_that_fail(sql, tmp_path, monkeypatch):
 
 
 def test_an_export_that_cannot_be_written(monkeypatch):
-    from toy_specs import Count
+    from cases.toy_specs import Count
 
     from steppe.store import Store
 
@@ -164,7 +164,7 @@ def test_an_export_that_cannot_be_written(monkeypatch):
 
 def test_what_is_no_file_is_not_replaced():
     """A FIFO, as any user can make; as root, /dev/null would be lost."""
-    from toy_specs import Count
+    from cases.toy_specs import Count
 
     from steppe.store import Store
 

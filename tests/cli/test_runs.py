@@ -13,7 +13,7 @@ from steppe.sweep import axis
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
-    sweep(own("own_functions:numbers"), axis(a=[1.0, 3.0]), store=Store(root), workers=1)
+    sweep(own("cases.own_functions:numbers"), axis(a=[1.0, 3.0]), store=Store(root), workers=1)
     return root
 
 
@@ -44,8 +44,8 @@ def test_replay_gives_the_same_bytes_and_asks_before_it_calls_code(store):
     one, _ = Store(store).ids()
     refused = call("runs", "replay", one, "--store", store)
     assert refused.returncode == 2
-    assert "own_functions:numbers" in refused.stderr
-    code, told = run("replay", one, "own_functions:numbers", "--store", store)
+    assert "cases.own_functions:numbers" in refused.stderr
+    code, told = run("replay", one, "cases.own_functions:numbers", "--store", store)
     assert (code, all(told["same"].values()), told["changed"]) == (0, True, [])
 
 

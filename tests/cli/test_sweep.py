@@ -7,7 +7,7 @@ import pytest
 from command_line import call
 
 FILE = """
-base = "own_functions:numbers"
+base = "cases.own_functions:numbers"
 [axes]
 a = [1.0, 13.0, 3.0]
 """
@@ -18,7 +18,7 @@ def sweep(tmp_path):
     path = tmp_path / "sweep.toml"
     path.write_text(FILE)
     return lambda *more: call(
-        "sweep", path, "own_functions:numbers", "--store", tmp_path / "runs", "--workers", 1, *more
+        "sweep", path, "cases.own_functions:numbers", "--store", tmp_path / "runs", "--workers", 1, *more
     )
 
 
@@ -44,7 +44,7 @@ def test_from_the_plan_to_the_figure(sweep, tmp_path):
 def test_code_runs_only_if_it_is_named(tmp_path):
     path = tmp_path / "sweep.toml"
     path.write_text('base = "os:getcwd"\n[axes]\na = [1]')
-    for named in ((), ("own_functions:numbers",)):
+    for named in ((), ("cases.own_functions:numbers",)):
         told = call("sweep", path, *named)
         assert told.returncode == 2
         assert "os:getcwd" in told.stderr
@@ -54,7 +54,7 @@ def test_an_array_job(sweep, tmp_path):
     script = sweep("--array", 20).stdout
     assert script.startswith("#!/bin/bash\n")
     assert "#SBATCH --array=0-19\n" in script
-    assert f"sweep {tmp_path}/sweep.toml own_functions:numbers --store {tmp_path}/runs --shuffle" in script
+    assert f"sweep {tmp_path}/sweep.toml cases.own_functions:numbers --store {tmp_path}/runs --shuffle" in script
 
 
 def test_a_figure_of_a_paper(tmp_path):

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dense_curvature import problem
+from oracles.dense_curvature import problem
 
 import steppe
 from steppe import measures

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import tanh_net, two_layer
-from dense_curvature import assert_close, in_float32, matrices, problem
+from cases.problems import tanh_net, two_layer
+from oracles.dense_curvature import assert_close, in_float32, matrices, problem
 
 import steppe
 from steppe import curvature as operators

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dense_curvature import assert_close, dense, matrices, problem
+from oracles.dense_curvature import assert_close, dense, matrices, problem
 
 import steppe
 from steppe import Accuracy, activations, measures, networks

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import tanh_net
+from cases.problems import tanh_net
 from scipy.linalg import expm
 from scipy.optimize import brentq
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import least_squares, tanh_net, two_layer
+from cases.problems import least_squares, tanh_net, two_layer
 
 import steppe
 from steppe import until, when

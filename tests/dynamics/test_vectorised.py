@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import tanh_net
+from cases.problems import tanh_net
 
 import steppe
 from steppe import until, when

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import least_squares, two_layer
+from cases.problems import least_squares, two_layer
 
 import steppe
 from steppe import losses, until

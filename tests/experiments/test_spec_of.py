@@ -25,12 +25,12 @@ def test_every_kind_of_every_paper():
 
 
 def test_a_run_of_ones_own():
-    spec = own("own_functions:quadratic", stop=steps(3), lr=0.1)
+    spec = own("cases.own_functions:quadratic", stop=steps(3), lr=0.1)
     assert spec_of(canonical(spec)) == spec
 
 
 def test_refused():
-    stored = canonical(own("own_functions:numbers", a=1.0))
+    stored = canonical(own("cases.own_functions:numbers", a=1.0))
     with pytest.raises(ArgumentError, match="Did you mean 'own'"):
         spec_of(stored | {"kind": "ow"})
     with pytest.raises(ArgumentError, match="other fields"):

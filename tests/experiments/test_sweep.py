@@ -1,8 +1,8 @@
 """A sweep from a base and axes to a table and a figure."""
 
 import numpy as np
-import own_functions
 import pytest
+from cases import own_functions
 
 from steppe import until
 from steppe.check import ArgumentError
@@ -16,7 +16,7 @@ LR = log(0.1, 3, 4)
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
-    base = own("own_functions:quadratic", stop=until.steps(6), measures=["sharpness", "trace"], curvature=1.5)
+    base = own("cases.own_functions:quadratic", stop=until.steps(6), measures=["sharpness", "trace"], curvature=1.5)
     return sweep(base, axis(lr=LR) * axis(seed=range(3)), store=Store(tmp_path_factory.mktemp("runs")), workers=2)
 
 
@@ -51,7 +51,7 @@ def test_the_figure_has_bands_over_the_seeds(swept):
 def test_failures_end_no_other_run(tmp_path):
     """They are told, remembered, and tried again; a stored run is not computed again."""
     store, axes = Store(tmp_path), axis(a=[1.0, 13.0, 3.0])
-    found = sweep(own("own_functions:numbers"), axes, store=store, workers=1)
+    found = sweep(own("cases.own_functions:numbers"), axes, store=store, workers=1)
     assert found.table()["outcome"].tolist() == ["reached", "failed", "reached"]
     assert found.table()["product"][[0, 2]].tolist() == [2.0, 6.0]
     assert np.isnan(found.table()["product"][1])
@@ -59,15 +59,15 @@ def test_failures_end_no_other_run(tmp_path):
     assert "thirteen" in why
     assert store.failures() == {id: why}
     before = {e.id: e.about["finished"] for e in found.entries if e}
-    again = sweep(own("own_functions:numbers"), axes, store=store, workers=1)
+    again = sweep(own("cases.own_functions:numbers"), axes, store=store, workers=1)
     assert {e.id: e.about["finished"] for e in again.entries if e} == before
 
 
 def test_memory_and_time_are_limited(tmp_path):
     """A run beyond a limit is ended; the others are computed."""
-    runs = planned(own("own_functions:endless"), axis(seed=[0])).specs
-    runs += planned(own("own_functions:greedy"), axis(seed=[0])).specs
-    runs += planned(own("own_functions:slow"), axis(seed=[3])).specs
+    runs = planned(own("cases.own_functions:endless"), axis(seed=[0])).specs
+    runs += planned(own("cases.own_functions:greedy"), axis(seed=[0])).specs
+    runs += planned(own("cases.own_functions:slow"), axis(seed=[3])).specs
     base = planned(runs, axis(seed=[3]))
     limits = Limits(memory=300 * 2**20, seconds=6.0)
     found = base.run(Store(tmp_path), workers=2, limits=limits)
@@ -87,17 +87,17 @@ def test_an_axis_on_a_paper(tmp_path):
 
 def test_refused():
     with pytest.raises(ArgumentError, match=r"lrr.*Did you mean 'lr'"):
-        own("own_functions:quadratic", lrr=0.1)
+        own("cases.own_functions:quadratic", lrr=0.1)
     with pytest.raises(ArgumentError, match="sharpnes"):
-        own("own_functions:quadratic", measures=["sharpnes"])
+        own("cases.own_functions:quadratic", measures=["sharpnes"])
     with pytest.raises(ArgumentError, match="no_such"):
         own("no_such:function")
 
 
 def test_changed_code_makes_new_runs(monkeypatch):
-    one = own("own_functions:numbers", a=1.0)
+    one = own("cases.own_functions:numbers", a=1.0)
     monkeypatch.setattr("steppe.experiments._own.code_of", lambda function: "other")
-    assert address(own("own_functions:numbers", a=1.0)) != address(one)
+    assert address(own("cases.own_functions:numbers", a=1.0)) != address(one)
     with pytest.raises(ArgumentError, match="changed"):
         one.compute(None, None)
     assert own_functions.numbers(1.0)["product"] == 2

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flatten_nets import LAYERS, NETS, D, M, N, dense, drawn, jacobian, predictions, problem, rescaled
+from cases.flatten_nets import LAYERS, NETS, D, M, N, dense, drawn, jacobian, predictions, problem, rescaled
 from scipy.optimize import minimize
 
 import steppe

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from flatten_nets import LAYERS, dense, predictions, problem, rescaled
+from cases.flatten_nets import LAYERS, dense, predictions, problem, rescaled
 
 import steppe
 from steppe.measures import invariant_sharpness, invariant_trace

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from flatten_nets import LAYERS, dense, problem
+from cases.flatten_nets import LAYERS, dense, problem
 
 import steppe
 from steppe.flattening import Rescaling, balance, exponents, flattest

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flatten_nets import drawn, problem
+from cases.flatten_nets import drawn, problem
 
 import steppe
 from steppe.check import ArgumentError

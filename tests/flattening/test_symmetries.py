@@ -2,11 +2,11 @@
 
 import functools
 
-import flatten_nets
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import flatten_nets
 from scipy.optimize import minimize
 from symmetric_nets import NETS, layer_norm, problem
 

@@ -1,7 +1,7 @@
 import jax
 import numpy as np
 import pytest
-from kernel_family import callable_part
+from cases.kernel_family import callable_part
 
 from steppe import losses
 from steppe.kernels import elementary as own_losses

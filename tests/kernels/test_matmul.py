@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from kernel_family import callable_part
+from cases.kernel_family import callable_part
 
 from steppe.kernels import matrices as own
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from cases.kernel_family import callable_part
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_family import callable_part
 
 from steppe.kernels import matrices as packed
 from steppe.kernels.matrices import TILE

@@ -1,7 +1,7 @@
 import numba
 import numpy as np
 import pytest
-from kernel_family import callable_part
+from cases.kernel_family import callable_part
 
 from steppe.kernels import matrices as sign_sums
 from steppe.kernels.matrices import ENTRIES, GROUP, fits, places, table_size

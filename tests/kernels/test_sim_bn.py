@@ -1,8 +1,8 @@
-import kernel_oracle as oracle
 import numba
 import numpy as np
 import pytest
-from kernel_family import DYNAMICS, KEY, advance, build, orders_of, problem
+from cases.kernel_family import DYNAMICS, KEY, advance, build, orders_of, problem
+from oracles import kernel_oracle as oracle
 
 from steppe.activations import leaky_relu, relu, softplus
 from steppe.kernels import sim_bn_products

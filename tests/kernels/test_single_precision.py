@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import kernel_family as family
-import kernel_oracle as oracle
 import numpy as np
 import pytest
+from cases import kernel_family as family
 from numba.core.dispatcher import Dispatcher
+from oracles import kernel_oracle as oracle
 
 import steppe
 from steppe import kernels

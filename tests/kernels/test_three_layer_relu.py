@@ -1,7 +1,7 @@
-import kernel_oracle as oracle
 import numpy as np
 import pytest
-from kernel_family import FIRST, KEY, advance, build, orders_of, problem
+from cases.kernel_family import FIRST, KEY, advance, build, orders_of, problem
+from oracles import kernel_oracle as oracle
 
 from steppe import losses
 from steppe.activations import leaky_relu, softplus

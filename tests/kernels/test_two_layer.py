@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from cases import tanh_net, two_layer
+from cases.problems import tanh_net, two_layer
 
 import steppe
 from steppe import kernels, losses

@@ -5,12 +5,12 @@ from functools import cache
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import kernel_oracle as oracle
 import numpy as np
 import optax
 import pytest
-from cases import FAMILY, two_layer
-from oracles import numpy_sam
+from cases.problems import FAMILY, two_layer
+from oracles import kernel_oracle as oracle
+from oracles.dynamics import numpy_sam
 
 import steppe
 from steppe import losses, until, when

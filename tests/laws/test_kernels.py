@@ -4,10 +4,22 @@ from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
-import kernel_oracle as oracle
 import numpy as np
 import pytest
-from kernel_family import DYNAMICS, FAMILY, KEY, LOGISTIC, LOSSES, NOISY, PROJECTED, advance, build, orders_of, problem
+from cases.kernel_family import (
+    DYNAMICS,
+    FAMILY,
+    KEY,
+    LOGISTIC,
+    LOSSES,
+    NOISY,
+    PROJECTED,
+    advance,
+    build,
+    orders_of,
+    problem,
+)
+from oracles import kernel_oracle as oracle
 
 import steppe
 from steppe import kernels, losses, until

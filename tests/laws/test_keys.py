@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from cases import two_layer
+from cases.problems import two_layer
 
 import steppe
 from steppe import Accuracy, measures, rates, until

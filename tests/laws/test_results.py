@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from cases import least_squares
+from cases.planted_audits import planted
+from cases.problems import least_squares
 from matplotlib.figure import Figure
-from planted_audits import planted
 
 import steppe
 from steppe import auditing, dynamics, flattening, linalg, measures, rates, until

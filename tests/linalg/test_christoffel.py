@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from planted import SPECTRA, plant, spectrum
+from cases.planted import SPECTRA, plant, spectrum
 from scipy.stats import beta
 
 from steppe.estimate import Accuracy

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import SPECTRA, plant, spectrum
+from cases.planted import SPECTRA, plant, spectrum
 
 from steppe.estimate import Accuracy
 from steppe.linalg import hutchinson, hutchpp, largest, smallest, spectral_norm, xtrace

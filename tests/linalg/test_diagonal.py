@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from planted import SPECTRA, Counted, plant, spectrum
+from cases.planted import SPECTRA, Counted, plant, spectrum
 
 from steppe.linalg import dense, diagonal
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from cases.planted import SPECTRA, Counted, plant, spectrum
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import SPECTRA, Counted, plant, spectrum
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from steppe.estimate import Accuracy

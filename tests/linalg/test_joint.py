@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import plant
+from cases.planted import plant
 
 from steppe.linalg import Operator
 from steppe.linalg._lanczos import Krylov

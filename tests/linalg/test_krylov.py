@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from planted import SPECTRA, plant, spectrum
+from cases.planted import SPECTRA, plant, spectrum
 
 from steppe.linalg import Operator
 from steppe.linalg._bounds import Christoffel

@@ -2,8 +2,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases.planted import SPECTRA, plant, spectrum
 from matfree import decomp
-from planted import SPECTRA, plant, spectrum
 
 from steppe.linalg import dense, lanczos
 

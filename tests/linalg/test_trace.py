@@ -2,8 +2,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases.planted import SPECTRA, Counted, plant, spectrum
 from matfree import stochtrace
-from planted import SPECTRA, Counted, plant, spectrum
 
 from steppe.check import ArgumentError
 from steppe.estimate import Accuracy

@@ -2,7 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from planted import Counted, plant
+from cases.planted import Counted, plant
 
 from steppe.linalg import Tracker, largest
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dense_curvature import assert_close
+from oracles.dense_curvature import assert_close
 
 import steppe
 from steppe import curvature as operators

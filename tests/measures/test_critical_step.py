@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import NETWORKS, least_squares, tanh_net
+from cases.problems import NETWORKS, least_squares, tanh_net
 
 import steppe
 from steppe import measures

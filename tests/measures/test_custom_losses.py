@@ -5,8 +5,8 @@ from functools import cache
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import two_layer
-from dense_curvature import assert_close, dense
+from cases.problems import two_layer
+from oracles.dense_curvature import assert_close, dense
 
 import steppe
 from steppe import Accuracy, measures

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from cases import least_squares, tanh_net, two_layer
+from cases.problems import least_squares, tanh_net, two_layer
 
 import steppe
 from steppe import curvature

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import tanh_net, two_layer
-from dense_curvature import problem
+from cases.problems import tanh_net, two_layer
+from oracles.dense_curvature import problem
 
 import steppe
 from steppe import measures

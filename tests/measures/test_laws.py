@@ -6,8 +6,8 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import two_layer
-from dense_curvature import assert_close, matrices, problem
+from cases.problems import two_layer
+from oracles.dense_curvature import assert_close, matrices, problem
 
 import steppe
 from steppe import curvature as operators

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
-from dense_curvature import dense, in_float32, problem
+from oracles.dense_curvature import dense, in_float32, problem
 
 import steppe
 from steppe import Accuracy, measures

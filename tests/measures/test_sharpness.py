@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from cases import FAMILY
-from dense_curvature import in_float32, matrices, problem
+from cases.problems import FAMILY
+from oracles.dense_curvature import in_float32, matrices, problem
 
 import steppe
 from steppe import Accuracy, measures

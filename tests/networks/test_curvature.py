@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import ACTIVATIONS, CLOSED_FORM, closed_form
+from cases.problems import ACTIVATIONS, CLOSED_FORM, closed_form
 
 from steppe import losses, measures
 

@@ -5,12 +5,12 @@ import copy
 import jax
 import numpy as np
 import pytest
-from cases import NETWORKS, network_classes
+from cases.problems import NETWORKS, network_classes
 
 
 def test_every_public_class_has_a_case():
     missing = network_classes() - {type(make().predict) for make in NETWORKS.values()}
-    assert not missing, "add a case to tests/cases.py"
+    assert not missing, "add a case to the folder `tests/cases`"
 
 
 @pytest.mark.parametrize("name", NETWORKS)

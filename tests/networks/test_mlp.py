@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from cases import one_hidden, two_layer
+from cases.problems import one_hidden, two_layer
 
 from steppe.check import ArgumentError
 from steppe.networks import OneHidden, TwoLayer

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import architecture, noise_images
+from cases.problems import architecture, noise_images
 
 import steppe
 from steppe import curvature, data, losses, measures

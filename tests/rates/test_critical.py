@@ -5,7 +5,7 @@ from itertools import pairwise
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import tanh_net
+from cases.problems import tanh_net
 
 import steppe
 from steppe import rates, until

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from rate_nets import factorisation
+from cases.rate_nets import factorisation
 
 import steppe
 from steppe import rates, until

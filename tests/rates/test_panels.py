@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from rate_nets import digits, factorisation
+from cases.rate_nets import digits, factorisation
 
 from steppe import figures, rates
 from steppe.check import ArgumentError

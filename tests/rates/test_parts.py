@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases.rate_nets import digits, factorisation
 from hypothesis import given
 from hypothesis import strategies as st
-from rate_nets import digits, factorisation
 
 import steppe
 from steppe import rates

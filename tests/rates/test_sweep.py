@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
-from rate_nets import digits, factorisation
+from cases.rate_nets import digits, factorisation
 
 import steppe
 from steppe import measures, rates, until

@@ -5,8 +5,8 @@ import shutil
 
 import numpy as np
 import pytest
+from cases.toy_specs import Count
 from starlette.testclient import TestClient
-from toy_specs import Count
 
 from steppe.report._server import MOST, app
 from steppe.store import Computed, Store

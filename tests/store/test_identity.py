@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from toy_specs import Count
+from cases.toy_specs import Count
 
 import steppe
 from steppe.store import Computed, Store, StoreError, address

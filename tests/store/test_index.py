@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from toy_specs import Count
+from cases.toy_specs import Count
 
 from bench._mutations import mutations
 from steppe.store import Store, StoreError, adopt, collect, expected_seconds, files_of, flat, garbage, merge

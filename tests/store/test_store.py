@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases.toy_specs import Count
 from hypothesis import given
 from hypothesis import strategies as st
-from toy_specs import Count
 
 from steppe.store import Computed, Store, StoreError, address, canonical
 from steppe.store._files import read_parquet, write_parquet

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from toy_specs import Count
+from cases.toy_specs import Count
 
 from steppe.papers.wen2023.training import Row, Training
 from steppe.store import Store, address
@@ -14,7 +14,7 @@ SLOW = Count(20, pause=0.05)
 SCRIPT = """
 import sys
 sys.path.insert(0, "tests")
-from toy_specs import Count
+from cases.toy_specs import Count
 from steppe.store import Store
 spec = Count(20, pause=0.05)
 print("start", flush=True)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from toy_specs import Count
+from cases.toy_specs import Count
 
 pytest.importorskip("distributed")
 
@@ -61,7 +61,7 @@ def test_the_same_bytes_as_here(address, tmp_path, monkeypatch, shared):
 def test_runs_of_a_function_whose_file_the_workers_lack(address, tmp_path):
     """One of them raises, which ends no other."""
     store = Store(tmp_path)
-    runs = (own("own_functions:numbers", a=13.0), own("own_functions:slow", seed=3))
+    runs = (own("cases.own_functions:numbers", a=13.0), own("cases.own_functions:slow", seed=3))
     found = Planned(({"base": 0}, {"base": 1}), runs).run(store, engine=lambda: Dask(address, store, watch=quiet))
     assert found.table()["outcome"].tolist() == ["failed", "reached"]
     assert "thirteen" in found.failures[found.ids[0]]

@@ -4,7 +4,7 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import pytest
-from toy_specs import Count, Total
+from cases.toy_specs import Count, Total
 
 from steppe.store import Store, StoreError, address
 from steppe.sweep import Ended, Interrupted, execute

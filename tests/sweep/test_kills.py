@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from toy_specs import Count
+from cases.toy_specs import Count
 
 from steppe.store import Store, address
 from steppe.sweep import WorkerDiedError, execute, map_processes
@@ -20,7 +20,7 @@ SLOW = [Count(100_000, pause=0.01), Count(100_001, pause=0.01)]
 SCRIPT = """
 import sys; sys.path.insert(0, {tests!r})
 import time
-from toy_specs import Count, Deaf
+from cases.toy_specs import Count, Deaf
 from steppe.store import Store
 from steppe.sweep import execute, map_processes
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from steppe.check import ArgumentError
 from steppe.curvature import Curvature
 
 torch = pytest.importorskip("torch")
+from cases.torch_nets import net  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset  # noqa: E402
-from torch_nets import net  # noqa: E402
 
 CROSS = nn.CrossEntropyLoss()
 

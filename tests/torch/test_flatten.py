@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from cases.torch_nets import GPT, ViT, cnn, resnet
 from scipy.optimize import minimize
 from torch import nn
 from torch.func import functional_call, hessian, jacrev
-from torch_nets import GPT, ViT, cnn, resnet
 
 import steppe
 import steppe.torch

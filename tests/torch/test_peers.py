@@ -10,7 +10,7 @@ import pytest
 import steppe
 
 torch = pytest.importorskip("torch")
-from torch_nets import net  # noqa: E402
+from cases.torch_nets import net  # noqa: E402
 
 PAGE = (Path(__file__).parents[2] / "docs" / "torch.md").read_text()
 # What a user of the library has imported.

@@ -11,6 +11,7 @@ import steppe
 from steppe.check import ArgumentError
 
 torch = pytest.importorskip("torch")
+from cases.torch_nets import NETS, dense_hessian, net  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.data import (  # noqa: E402
     BatchSampler,
@@ -22,7 +23,6 @@ from torch.utils.data import (  # noqa: E402
     TensorDataset,
     WeightedRandomSampler,
 )
-from torch_nets import NETS, dense_hessian, net  # noqa: E402
 
 Problem = steppe.torch.Problem
 CROSS = nn.CrossEntropyLoss()

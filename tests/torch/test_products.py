@@ -11,7 +11,7 @@ from steppe.curvature import empirical_fisher, fisher, gauss_newton, hessian, re
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-from torch_nets import NETS, dense_hessian, net  # noqa: E402
+from cases.torch_nets import NETS, dense_hessian, net  # noqa: E402
 
 from steppe.torch._checked import forward_over_reverse  # noqa: E402
 from steppe.torch._products import loss  # noqa: E402

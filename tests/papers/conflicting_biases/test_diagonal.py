@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from finished_runs import Finished
+from cases.finished_runs import Finished
 
 from steppe.papers import paper
 from steppe.papers.conflicting_biases import PAPER

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from draws import SEED, example
+from cases.draws import SEED, example
 from hypothesis import given, settings
 from scipy.optimize import linprog, minimize
 

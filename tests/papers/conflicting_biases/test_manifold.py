@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from draws import SEED, example
+from cases.draws import SEED, example
 from hypothesis import given, settings
 from scipy.optimize import linprog, minimize
 

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from draws import SEED
+from cases.draws import SEED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

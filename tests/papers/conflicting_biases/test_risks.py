@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from draws import SEED
+from cases.draws import SEED
 from hypothesis import given, settings
 from scipy.optimize import minimize
 

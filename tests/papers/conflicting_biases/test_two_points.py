@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from draws import SEED
+from cases.draws import SEED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad

@@ -4,7 +4,7 @@ import types
 
 import numpy as np
 import pytest
-import theory_nets as nets
+from cases import theory_nets as nets
 
 import steppe
 from steppe.check import ArgumentError

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-import theory_nets as nets
+from cases import theory_nets as nets
 
 from steppe.papers.wen2023.theory import complexity, generalising
 from steppe.papers.wen2023.theory.complexity import norm_constants, path_norm, squared_norms

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import theory_nets as nets
+from cases import theory_nets as nets
 
 from steppe.check import ArgumentError
 from steppe.flattening import memorising

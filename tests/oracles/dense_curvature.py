@@ -6,7 +6,7 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 import numpy as np
-from cases import FAMILY
+from cases.problems import FAMILY
 
 import steppe
 

@@ -1,0 +1,1 @@
+"""The problems, networks, specs and draws that tests share, by what they are for."""

@@ -1,0 +1,1 @@
+"""Slow and obvious twins of algorithms, which share no code with them."""
