@@ -64,6 +64,8 @@ def _cheap(tmp_path, monkeypatch):
     for name in ("measure_all", "write"):
         monkeypatch.setattr(f"steppe.experiments.{name}", lambda *a, **k: [])
     monkeypatch.setattr("steppe.cli._verify._write_page", lambda *a, **k: None)
+    monkeypatch.setattr("uvicorn.Server.run", lambda *a, **k: None)
+    monkeypatch.setattr("webbrowser.open", lambda *a, **k: None)
     monkeypatch.setattr("steppe.cli._list.listing", lambda *a, **k: [])
     monkeypatch.setattr("steppe.cli._list.Explain._claim", lambda *a: {})
 

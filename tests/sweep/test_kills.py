@@ -18,7 +18,9 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="re
 
 SLOW = [Count(100_000, pause=0.01), Count(100_001, pause=0.01)]
 SCRIPT = """
-import sys; sys.path.insert(0, {tests!r})
+import signal, sys; sys.path.insert(0, {tests!r})
+# A shell that starts a job in the background has it ignore Ctrl-C, and so would this.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import time
 from cases.toy_specs import Count, Deaf
 from steppe.store import Store
