@@ -50,9 +50,10 @@ class Serve(Stored):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 listener.bind((self.host, self.port))
-            except OSError as error:
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
                 raise ArgumentError(
-                    f"cannot listen at {self.host}:{self.port}: {error.strerror}. Pass another --port, for example 0."
+                    f"cannot listen at {self.host!r}, port {self.port}: {reason}. Pass another --port, for example 0."
                 ) from error
             shown = f"[{self.host}]" if family == socket.AF_INET6 else self.host
             address = f"http://{shown}:{listener.getsockname()[1]}/" + (f"?token={token}" if token else "")
@@ -64,6 +65,7 @@ class Serve(Stored):
             # A client that reads slowly or asks a lot does not stop the others.
             config = uvicorn.Config(
                 app(self.opened(), hosts=hosts, token=token),
+                log_config=None,  # uvicorn's own would close the handlers of others
                 log_level="warning",
                 limit_concurrency=200,
                 timeout_keep_alive=5,

@@ -178,6 +178,20 @@ def _neurons(numbers: Mapping[str, Any]) -> list[Panel]:
     ]
 
 
+def _correlations(numbers: Mapping[str, Any]) -> list[Panel]:
+    """A measure at each number of the axis, named where the mouse is."""
+    found = []
+    for one in numbers["panels"]:
+        series = []
+        for mark, colour in zip(one["marks"], ("blue", "orange", "green", "pink", "sky", "red"), strict=False):
+            value, low, high = np.asarray(mark["values"], dtype=float).T
+            shown = _line(np.arange(1, len(value) + 1), value, mark["label"], colour, "points")
+            series.append(shown | {"low": low, "high": high, "note": one["rows"]})
+        axes = {"x": "measure", "y": numbers["x"], "levels": [{"at": 0, "label": "", "colour": "ink"}]}
+        found.append(axes | {"title": one["title"], "series": series})
+    return found
+
+
 _VIEWS: Mapping[str, Callable[[Mapping[str, Any]], list[Panel]]] = {
     "panels": _panels,
     "rates": _rates,
@@ -192,4 +206,5 @@ _VIEWS: Mapping[str, Callable[[Mapping[str, Any]], list[Panel]]] = {
     "two_trainings": _two_trainings,
     "bifurcation": _bifurcation,
     "neurons": _neurons,
+    "correlations": _correlations,
 }

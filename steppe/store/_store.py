@@ -115,6 +115,12 @@ class Store:
             remedy = "Pass for example 20.0."
             raise StoreError(f"checkpoint_seconds must be a number ≥ 0; got {checkpoint_seconds!r}. {remedy}")
         self.root = Path(root or os.environ.get("STEPPE_STORE") or "runs")
+        try:
+            os.fsencode(self.root)
+        except UnicodeEncodeError:
+            raise StoreError(
+                f"{str(self.root)!r} cannot be the name of a folder. Pass one without surrogates."
+            ) from None
         self.checkpoint_seconds = checkpoint_seconds
 
     def get(self, spec: Any) -> Entry | None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def test_reproduce_again_computes_nothing(store):
     assert again.stdout.count("wrote ") == 3
 
 
-def test_a_queue_goes_on_after_a_failure(store, monkeypatch):
+def test_a_queue_goes_on_after_a_failure(store, tmp_path, monkeypatch):
     """Two figures, the first of which cannot be drawn: the second is written, and the exit code is 1."""
     from steppe import experiments
     from steppe.cli import main
@@ -100,7 +101,7 @@ def test_a_queue_goes_on_after_a_failure(store, monkeypatch):
         return [Path(figure.id)]
 
     monkeypatch.setattr(experiments, "write", write)
-    root, _ = store
+    root = shutil.copytree(store[0], tmp_path / "runs")
     targets = ["reproduce", "wen2023/fig4b", "wen2023/fig4a", *map(str, TINY), "--store", str(root), "--workers", "1"]
     with pytest.raises(FloatingPointError):
         main([*targets, "--out", str(root / "queue")])
@@ -124,7 +125,6 @@ def test_runs(store):
 
 def test_runs_of_a_damaged_store(store, tmp_path):
     root, _ = store
-    import shutil
 
     copy = tmp_path / "copy"
     shutil.copytree(root, copy)

@@ -139,7 +139,7 @@ def test_hostile_names_are_text_in_the_page(store, tmp_path):
 
     import uvicorn
 
-    server = uvicorn.Server(uvicorn.Config(app(store), port=0, log_level="critical"))
+    server = uvicorn.Server(uvicorn.Config(app(store), port=0, log_config=None))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -2,7 +2,6 @@
 
 import copy
 import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -393,9 +392,8 @@ def test_ddp_on_two_processes(tmp_path):
     torch.save((torch.tensor(X), torch.tensor(Y)[:, None], torch.tensor(W0)[None]), tmp_path / "start.pt")
     file = Path(__file__).with_name("ddp_worker.py")
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(Path(steppe.__file__).parents[1])}
-    with subprocess.Popen([sys.executable, str(file), "1", str(tmp_path)], env=environment) as other:
-        runpy.run_path(str(file))["work"](0, str(tmp_path))
-        assert other.wait(timeout=120) == 0
+    both = [subprocess.Popen([sys.executable, str(file), rank, str(tmp_path)], env=environment) for rank in "01"]
+    assert [one.wait(timeout=120) for one in both] == [0, 0]
     first, second = (torch.load(tmp_path / f"result-{rank}.pt") for rank in range(2))
     for local, parts in ((False, [slice(0, 10)]), (True, [slice(0, 5), slice(5, 10)])):
         np.testing.assert_array_equal(first[local], second[local])

@@ -344,7 +344,7 @@ def linear_link_linked(runs: Runs) -> Finding:
 
 # At smoke scale this panel has too few ν to say what most of them do.
 FIG4B = PAPER.figure(
-    "fig4b", "linear link with linear activation",
+    "fig4-linear", "linear link with linear activation",
     runs={"paper": seeds(interpolators(link="linear", activation="linear"), 10)}, show=scatter("Fig. 4b · linear"),
 )  # fmt: skip
 
