@@ -66,9 +66,6 @@ def test_the_list_by_paper_and_kind():
     [
         ("eq5-printed", ["Eq. 5", "trace = 4√31", "eq5-corrected", "fails", "62.0988"]),
         ("wen2023/fig11b-attains-bound", ["Theorem 4.1", "wen2023/fig11b", "not-run", "wen2023/test_run_claims.py"]),
-            "wen2023/fig11b-attains-bound",
-            ["Theorem 4.1", "wen2023/fig11b", "not-run", "tests/papers/wen2023/test_run_claims.py"],
-        ),
         ("fig4b", ["bias, 1-SAM", "smoke: 2", "wen2023/fig4b-attains-bound"]),
     ],
 )
