@@ -124,3 +124,13 @@ def test_bad_input(options):
         Flow(1e-2, **options)
     with pytest.raises(ArgumentError):
         AB2(0.0)
+
+
+def test_a_smooth_loss_is_not_ruled_by_kinks():
+    """At its minimum rounding looks like kinks: the flow once went on with steps of another method, and past it."""
+    w0, one = jnp.array([0.5, 0.5]), jnp.ones(1)
+    problem = steppe.Problem(lambda w, x: w[0] * w[1] * x, w0, one, one, steppe.losses.half_mse)
+    found = steppe.run(problem, Flow(3e-3, verify=True), stop=until.loss(1e-8))
+    assert found.outcome == "reached"
+    assert found.error is not None
+    np.testing.assert_allclose(found.w, 1.0, atol=2e-4)

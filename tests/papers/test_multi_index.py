@@ -133,12 +133,12 @@ def test_a_check_on_section_6_can_hold_and_can_fail(id):
 
 def test_one_flatness_for_most_interpolators_can_hold_and_fail():
     """Its figure has runs at paper scale only."""
-    figure = PAPER.find_figure("fig4b")
+    figure = PAPER.find_figure("fig4-linear")
     runs = [stand_in(spec, seed) for seed, spec in enumerate(figure.runs["paper"])]
-    assert not find("fig4b-flatness", {"fig4b": runs}).holds
+    assert not find("fig4b-flatness", {"fig4-linear": runs}).holds
     for run in runs:
         run.curves["flatness"] = 25 + NU
-    assert find("fig4b-flatness", {"fig4b": runs}).holds
+    assert find("fig4b-flatness", {"fig4-linear": runs}).holds
 
 
 def law(activation, **columns):
@@ -253,7 +253,7 @@ TINY = {
     ],
 }  # fmt: skip
 OF_FIGURE = {
-    "fig2": "section 6", "fig2-constant": "section 6", "fig4b": "fig4", "fig3-noise": "section 6",
+    "fig2": "section 6", "fig2-constant": "section 6", "fig4-linear": "fig4", "fig3-noise": "section 6",
     "map": "map", "search-rate": "map",
     "fig2-loud": "section 6", "fig3": "section 6", "fig3-loud": "section 6", "fig4": "fig4",
     "thm2-all": "scaling", "thm1-d": "scaling", "thm2-n": "scaling", "lemma2": "scaling", "lemma5": "section 6",

@@ -51,7 +51,8 @@ class Course(NamedTuple):
 def has_kinks(problem: Problem) -> bool:
     """Whether the equations of the network, or of a loss that is not ours, have kinks.
 
-    >>> import steppe
+    >>> import jax.numpy as jnp, steppe
+    >>> from steppe.problem import Problem
     >>> net = lambda f: Problem(f, jnp.ones(1), jnp.ones(2), jnp.ones(2), steppe.losses.half_mse)
     >>> has_kinks(net(lambda w, x: jnp.maximum(w * x, 0))), has_kinks(net(lambda w, x: jnp.tanh(w * x)))
     (True, False)
