@@ -141,6 +141,16 @@ def _activation(positive: float, negative: float, c: float) -> Activation:
     if c == 1 and positive == 1:
         return relu if negative == 0 else leaky_relu(-negative)
 
+    name = f"homogeneous({positive:g}, {negative:g}, {c:g})"
+    if c >= 2 and float(c).is_integer() and negative == positive * (-1) ** int(c):
+        k = int(c)  # a monomial, without sides
+        return Activation(
+            name,
+            lambda z: positive * z**k,
+            lambda z: k * positive * z ** (k - 1),
+            lambda z: k * (k - 1) * positive * z ** (k - 2),
+        )
+
     def side(z: Array, left: float) -> Array:
         return jnp.where(z > 0, positive, jnp.where(z < 0, left, 0.0)).astype(z.dtype)
 
@@ -149,7 +159,7 @@ def _activation(positive: float, negative: float, c: float) -> Activation:
         return jnp.abs(jnp.where(z == 0, 1.0, z)) ** power
 
     return Activation(
-        f"homogeneous({positive:g}, {negative:g}, {c:g})",
+        name,
         lambda z: side(z, negative) * size(z, c),
         lambda z: c * side(z, -negative) * size(z, c - 1),
         lambda z: c * (c - 1) * side(z, negative) * size(z, c - 2),

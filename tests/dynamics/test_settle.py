@@ -153,7 +153,9 @@ def test_the_loss_falls_along_the_flow_of_a_network_with_kinks_everywhere():
     problem, _ = build(net, data.digits(60), losses.cross_entropy)
     loss, square = jax.jit(problem.loss), jax.jit(lambda w: jnp.sum(jax.grad(problem.loss)(w) ** 2))
     record = {"loss": lambda p, w: loss(w), "square": lambda p, w: square(w)}
-    found = steppe.run(problem, Flow(3e-3, verify=False), stop=until.loss(0.1), record=record, when=when.every(steps=1)).records
+    found = steppe.run(
+        problem, Flow(3e-3, verify=False), stop=until.loss(0.1), record=record, when=when.every(steps=1)
+    ).records
     fall = -np.diff(found["loss"])
     assert (fall < 0).mean() <= 0.01
     assert (np.diff(found["time"]) * found["square"][1:] > 2 * fall).mean() <= 0.05
