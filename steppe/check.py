@@ -24,7 +24,7 @@ def integer(argument: str, value: Any, *, minimum: int, remedy: str = "Pass a wh
     number = _real(value)
     if not math.isfinite(number) or number != int(number) or number < minimum:
         refuse(argument, f"a whole number ≥ {minimum}", value, remedy)
-    if number >= 2**128:  # as wide as a key may be; a loop of so many steps would not end
+    if number >= 2**128:  # a key has at most 128 bits, and a loop of that many steps would not end
         refuse(argument, f"a whole number ≥ {minimum} and below 2¹²⁸", value, remedy)
     return int(value)
 

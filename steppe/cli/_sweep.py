@@ -41,7 +41,7 @@ class Sweep(Computing):
     only_failed: Flag = False
     """Only the runs that failed the last time."""
     limit: int | None = None
-    """Only so many of the runs that are not stored."""
+    """Compute at most this many of the runs that are not stored."""
     shuffle: Flag = False
     """In a random order: several commands on one store then seldom meet."""
     out: Path | None = None
@@ -55,7 +55,7 @@ class Sweep(Computing):
     tls: tuple[Path, Path, Path] | None = None
     """For tls://: the files of the authority, of the certificate and of its key."""
     array: int | None = None
-    """Print a script for sbatch with so many tasks instead."""
+    """Print a script for sbatch with this many tasks, and compute nothing."""
     run_seconds: float | None = None
     """A run that takes longer is ended, and counts as failed."""
     run_gigabytes: float | None = None

@@ -99,7 +99,7 @@ def flatten(
     layer, queries against keys and values against outputs of each head, the linear side of gated units. Whatever cannot
     stays as it is. `layers` names the neurons to rescale instead.
 
-    The trace needs a gradient for each output of each example. With `draws` it is estimated from so many gradients in
+    The trace needs a gradient for each output of each example. With `draws` it is estimated from that many gradients in
     random signs, each as cheap as one gradient of the loss: half of them choose the scales, the other half give `value`
     with its standard `error`, and bounds that hold with probability `confidence`.
 

@@ -332,7 +332,7 @@ def _smooth(problem: Reduced, p: float, rtol: float) -> Interpolator:
         value = problem.proven(multiplier) - penalty.value(problem.phi.T @ multiplier)
         found = problem.whole(problem.primal(multiplier, penalty), p, multiplier, value)
         best = found if best is None or found.gap < best.gap else best
-        # Where τ nearly reaches y, what is left of the value is small beside its terms.
+        # Where τ nearly reaches y, the value is a small difference of large terms.
         if best.gap <= rtol or accuracy < np.finfo(float).eps:
             return best
         accuracy *= 1e-3

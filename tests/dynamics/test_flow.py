@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases.memory import Memory
 from cases.problems import least_squares, tanh_net, two_layer
 from scipy.integrate import quad
 from scipy.linalg import expm
@@ -277,24 +278,6 @@ def test_compiles_once():
     once = len(traced)
     steppe.run(p, Flow(1e-3), 2 * p.w0, stop=until.time(3.0))
     assert len(traced) == once
-
-
-class Memory:
-    """Keeps the arrays of the `number`-th call, and claims to be always due."""
-
-    def __init__(self, number=None, saved=None):
-        self.number, self.saved, self.calls = number, saved, 0
-
-    def load(self):
-        return self.saved
-
-    def due(self):
-        return True
-
-    def save(self, arrays):
-        self.calls += 1
-        if self.calls == self.number:
-            self.saved = {name: np.array(a) for name, a in arrays.items()}
 
 
 def test_resumes_to_the_bit():

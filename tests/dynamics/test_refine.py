@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases.memory import Memory
 
 import steppe
 from steppe import losses, networks, until, when
@@ -77,24 +78,6 @@ def test_smooth_networks_run_once_and_kinked_ones_until_they_agree():
     assert off(found.w, truth, NET.w0) < off(alone.w, truth, NET.w0)
 
 
-class Memory:
-    """A checkpoint that keeps its `number`-th save."""
-
-    def __init__(self, number=None, saved=None):
-        self.number, self.saved, self.calls = number, saved, 0
-
-    def load(self):
-        return self.saved
-
-    def due(self):
-        return True
-
-    def save(self, arrays):
-        self.calls += 1
-        if self.calls == self.number:
-            self.saved = {name: np.array(a) for name, a in arrays.items()}
-
-
 def test_resumes_within_a_finer_run_to_the_bit():
     options = {"stop": until.time(5.0), "when": when.times(np.linspace(0.5, 4.5, 9))}
     counting = Memory()
@@ -132,5 +115,5 @@ def test_a_smooth_loss_is_not_ruled_by_kinks():
     problem = steppe.Problem(lambda w, x: w[0] * w[1] * x, w0, one, one, steppe.losses.half_mse)
     found = steppe.run(problem, Flow(3e-3, verify=True), stop=until.loss(1e-8))
     assert found.outcome == "reached"
-    assert found.error is not None
+    assert 0 <= found.error <= 6e-3  # 2 rtol
     np.testing.assert_allclose(found.w, 1.0, atol=2e-4)
